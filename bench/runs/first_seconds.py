@@ -1,4 +1,4 @@
-"""`scripts/bench first-seconds`: the first seconds of a load, an earlier build beside this one, in turn."""
+"""`scripts/bench first-seconds`: the first seconds of a load, beside an earlier build and other tools, in turn."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.runs.load_tools import PLAN, TOOLS, LoadTool, values_of
+from pandas import DataFrame
+
+from bench.runs.load_tools import PLAN, TOOLS, LoadTool, is_here, prepare, values_of
 from bench.runs.run import StartedSystem
 from bench.runs.tools import (
     Measured,
@@ -23,18 +25,22 @@ from bench.runs.tools import (
     wait_for_start,
     watch,
 )
+from harness.api import read_jtl
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB
+from harness.report.charts.over_time import Frame, line_chart, series
 from harness.report.tables import table
+from harness.run.directory import write_whole
 from harness.run.prepare import usable_cores
 
 _log = stderr_log("bench: ")
 
 _CONNECTIONS, _MANY = 50, 1000
 _LONGEST, _PERIOD_S = 12, 0.1  # a load may last so many times as long as on an idle machine
-_BACK_END_S = 30
+_BACK_END_S, _CHART_S = 30, 20
+_CHARTED = ("lth run", "JMeter")
 _US_PER_S = 1_000_000
 _COLUMNS = {
     "first_s": ("to the first requests, s", "{:.1f}"),
@@ -46,24 +52,23 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True)
-class BuildSide:
-    """A build, and what is added to its command."""
+class Side:
+    """A tool, or a build of ours, with what its command has of its own: values by name."""
 
     name: str
-    folder: Path
-    python: str
-    more: str = ""
+    tool: LoadTool
+    own: Mapping[str, str] = field(default_factory=dict)
     values: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in _COLUMNS})
 
-    @property
-    def tool(self) -> LoadTool:
-        """The tool of this build."""
-        return replace(TOOLS[0], command=f"{TOOLS[0].command} {self.more}".rstrip())
+    @classmethod
+    def of_build(cls, name: str, folder: Path, python: str, more: str = "") -> Side:
+        """Return a build of ours in a folder; `more` is added to its command."""
+        tool = replace(TOOLS[0], command=f"{TOOLS[0].command} {more}".rstrip())
+        return cls(name, tool, {"python": python, "shipped": str(folder)})
 
-    def values_of(self, target: str, connections: int, seconds: int, home: Path) -> dict[str, str]:
+    def values_of(self, target: str, connections: int, seconds: int, home: Path, gatling: str) -> dict[str, str]:
         """Return the values for its command."""
-        own = {"python": self.python, "shipped": str(self.folder)}
-        return {**values_of(target, connections, seconds, home, ""), **own}
+        return {**values_of(target, connections, seconds, home, gatling), **self.own}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -73,36 +78,79 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     option("--repeat", type=int, default=5, help="rounds, each with a run of each build (5)")
     option("--duration", type=int, default=10, help="seconds that are measured (10)")
     option("--warm", default="0.3s,3s", help="values of --warm to measure, separated by commas (0.3s,3s)")
+    option("--peers", default="", help="tools that take their turn, such as JMeter,Gatling,k6,wrk")
+    option("--gatling", default="", metavar="DIR", help="the jars of io.gatling.highcharts:gatling-charts-highcharts")
+    option("--charts", default="", metavar="DIR", help="write the rate and the p99 of the first 20 s as charts")
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print a Markdown table, a row per build and --warm: medians and ranges of the rounds."""
+    """Print a Markdown table, a row per build and --warm, and per other tool: medians and ranges of the rounds."""
     sides = [
-        BuildSide(f"--warm {text}", SHIPPED, sys.executable, f"--warm {text}")
+        Side.of_build(f"--warm {text}", SHIPPED, sys.executable, f"--warm {text}")
         for text in ("0", *options.warm.split(","))
     ]
     if options.beside:
         folder = Path(options.beside).resolve()
-        sides.insert(0, BuildSide("earlier build", folder, str(folder / ".venv" / "bin" / "python")))
+        sides.insert(0, Side.of_build("earlier build", folder, str(folder / ".venv" / "bin" / "python")))
+    gatling = str(Path(options.gatling).resolve()) if options.gatling else ""
+    peers = [tool for tool in TOOLS[1:] if tool.name in options.peers.split(",") and is_here(tool, gatling)]
+    sides += [Side(tool.name, tool) for tool in peers]
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         home = back_end_project(Path(name))
         for number in range(1, options.repeat + 1):
-            system = StartedSystem(PLAN, home, "fast")
-            with system as target:
-                _warm(target, home)
-                for side in sides if number % 2 else sides[::-1]:
-                    _measure(side, target, list(system.jvms().values()), options.duration, home)
-            with running(home, "slow", "") as target:
-                for side in sides:
-                    measured = Measured()
-                    watch(side.tool, measured, side.values_of(target, _CONNECTIONS, options.duration, home), home)
-                    own = measured.stated.percentiles_ms.get("99") if measured.stated else None
-                    if own is not None and measured.wire_p99_ms is not None:
-                        side.values["error_ms"].append(own - measured.wire_p99_ms)
+            _round(sides if number % 2 else sides[::-1], options.duration, home, gatling)
             for side in sides:
                 _log(f"round {number}, {side.name}: " + ", ".join(_texts(side, number - 1)))
+        if options.charts:
+            with StartedSystem(PLAN, home, "fast") as target:
+                _warm(target, home)
+                write_charts_of([(side.name, _seconds_of(side, target, home)) for side in sides], Path(options.charts))
     print(first_seconds_table(sides))
     return EXIT_OK
+
+
+def _round(sides: Sequence[Side], seconds: int, home: Path, gatling: str) -> None:
+    system = StartedSystem(PLAN, home, "fast")
+    with system as target:
+        prepare(home, target, gatling)
+        _warm(target, home)
+        for side in sides:
+            for connections in (_CONNECTIONS, _MANY):
+                values = side.values_of(target, connections, seconds * _LONGEST, home, gatling)
+                _measure(side, values, list(system.jvms().values()), seconds, home)
+    with running(home, "slow", gatling) as target:
+        for side in sides:
+            measured = Measured()
+            values = side.values_of(target, _CONNECTIONS, seconds, home, gatling)
+            watch(side.tool, measured, values, home)
+            own = measured.stated.percentiles_ms.get("99") if measured.stated else None
+            if own is not None and measured.wire_p99_ms is not None:
+                side.values["error_ms"].append(own - measured.wire_p99_ms)
+
+
+def _seconds_of(side: Side, target: str, home: Path) -> DataFrame:
+    """Return the samples of a load of the seconds that a chart has; empty for a tool whose files we do not read."""
+    values = side.values_of(target, _CONNECTIONS, _CHART_S, home, "")
+    with load_of(side.tool, side.tool.command, values, home) as load:
+        load.wait()
+        return read_jtl(str(load.file(side.tool.samples))).samples() if side.tool.name in _CHARTED else DataFrame()
+
+
+def write_charts_of(samples: Sequence[tuple[str, DataFrame]], folder: Path) -> None:
+    """Write a chart of the requests per second and one of their p99, ms, of each second after the first request."""
+    charts = {"throughput": ("Requests", "req/s", "size"), "p99": ("p99 of the response time", "ms", "p99")}
+    for name, (title, unit, column) in charts.items():
+        lines = []
+        for side, rows in samples:
+            if rows.empty:
+                continue
+            end_s = (rows.start_time - rows.start_time.min()).dt.total_seconds() + rows.elapsed_ms / 1000
+            by_second = rows.elapsed_ms.groupby(end_s.astype(int))
+            figures = by_second.size() if column == "size" else by_second.quantile(0.99, interpolation="higher")
+            found = {int(second): float(value) for second, value in figures.items() if second < _CHART_S}
+            lines.append(series(side, [second + 0.5 for second in found], list(found.values())))
+        chart = line_chart(Frame(f"{title}, {_CONNECTIONS} connections", unit, end_s=_CHART_S), lines)
+        write_whole(folder / f"first-seconds-{name}.svg", chart)
 
 
 def _warm(target: str, home: Path) -> None:
@@ -111,39 +159,37 @@ def _warm(target: str, home: Path) -> None:
         load.wait()
 
 
-def _measure(side: BuildSide, target: str, servers: Sequence[int], seconds: int, home: Path) -> None:
-    """Add the speed of a build with some connections, and its memory with many.
+def _measure(side: Side, values: Mapping[str, str], servers: Sequence[int], seconds: int, home: Path) -> None:
+    """Add the speed of a side with some connections, or its memory with many.
 
     It is measured for the seconds that all cores need for the CPU time of generator and back-end: other work on the
     machine only makes that last longer.
     """
-    cores = usable_cores()
-    for connections in (_CONNECTIONS, _MANY):
-        values = side.values_of(target, connections, seconds * _LONGEST, home)
-        begun_s = time.monotonic()
-        with load_of(side.tool, side.tool.command, values, home) as load:
-            first_s = wait_for_start(load, target) - begun_s
-            own, others, count = usage_of(load.process.pid), _cpu_s(servers), request_count(target)
-            used_s = 0.0
-            while used_s < seconds * cores:
-                time.sleep(_PERIOD_S)
-                if load.process.poll() is not None:
-                    raise StartError("a load ended while it was measured", "see the console")
-                used, sent = usage_of(load.process.pid), request_count(target) - count
-                used_s = used.cpu_s - own.cpu_s + _cpu_s(servers) - others
-        if connections == _MANY:
-            side.values["memory_mb"].append(used.memory_bytes / BYTES_PER_MB)
-        else:
-            side.values["first_s"].append(first_s)
-            side.values["rate_per_s"].append(sent * cores / used_s)
-            side.values["cpu_us"].append((used.cpu_s - own.cpu_s) / sent * _US_PER_S)
+    cores, target = usable_cores(), values["target"]
+    begun_s = time.monotonic()
+    with load_of(side.tool, side.tool.command, values, home) as load:
+        first_s = wait_for_start(load, target) - begun_s
+        own, others, count = usage_of(load.process.pid), _cpu_s(servers), request_count(target)
+        used_s = 0.0
+        while used_s < seconds * cores:
+            time.sleep(_PERIOD_S)
+            if load.process.poll() is not None:
+                raise StartError("a load ended while it was measured", "see the console")
+            used, sent = usage_of(load.process.pid), request_count(target) - count
+            used_s = used.cpu_s - own.cpu_s + _cpu_s(servers) - others
+    if values["connections"] == str(_MANY):
+        side.values["memory_mb"].append(used.memory_bytes / BYTES_PER_MB)
+    else:
+        side.values["first_s"].append(first_s)
+        side.values["rate_per_s"].append(sent * cores / used_s)
+        side.values["cpu_us"].append((used.cpu_s - own.cpu_s) / sent * _US_PER_S)
 
 
 def _cpu_s(pids: Sequence[int]) -> float:
     return sum(usage_of(pid).cpu_s for pid in pids)
 
 
-def _texts(side: BuildSide, at: int) -> list[str]:
+def _texts(side: Side, at: int) -> list[str]:
     return [
         f"{title} {form.format(side.values[key][at])}"
         for key, (title, form) in _COLUMNS.items()
@@ -151,7 +197,7 @@ def _texts(side: BuildSide, at: int) -> list[str]:
     ]
 
 
-def first_seconds_table(sides: Sequence[BuildSide]) -> str:
+def first_seconds_table(sides: Sequence[Side]) -> str:
     """Return the table of medians with their ranges; the p99 on the wire is known to root only."""
     rows = [[side.name, *(_median(side.values[key], form) for key, (_, form) in _COLUMNS.items())] for side in sides]
     return table(("build", *(title for title, _ in _COLUMNS.values())), rows)
