@@ -18,6 +18,7 @@ LABEL_COUNTS = {
     "cut": "cut",
     "closed": "closed",
     "made_good": "made good",
+    "not_sent": "not sent",
     "without_data": "without data",
     "idle": "idle",
 }
@@ -113,9 +114,10 @@ class GroupCounts:
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
-    that the plan made successes with another code. `without_data` are samples that were sent with the mark of a data
-    file's end, and `idle` are users of whose time more than half was one pause, by step. `extractions` is what
-    its extractors found, and `redirects` are samples that ended at another page.
+    that the plan made successes with another code. `not_sent` are successful samples for which nothing was sent, such
+    as those of a cache. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are
+    users of whose time more than half was one pause, by step. `extractions` is what its extractors found, and
+    `redirects` are samples that ended at another page.
     """
 
     name: str
@@ -130,6 +132,7 @@ class GroupCounts:
     ended_early: tuple[EarlyEnd, ...] = ()
     ignored: tuple[IgnoredCount, ...] = ()
     made_good: tuple[LabelCount, ...] = ()
+    not_sent: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

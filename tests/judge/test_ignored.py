@@ -11,9 +11,9 @@ from harness.run.group_counts import IgnoredCount, LabelCount
 from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line
 
 
-def run_of(noted, **more):
+def run_of(noted, samples=None, **more):
     agents = replace(counted([USERS] * LENGTH_S, 16_000 - 50), **noted)
-    return a_run(groups=(agents,), **more)
+    return a_run(samples, groups=(agents,), **more)
 
 
 def run_that_ignores(*ignored, **more):

@@ -121,6 +121,44 @@ def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_ad
 
 
 @pytest.mark.counterpart
+def test_rows_of_a_cache_are_no_requests_and_a_doubt_but_those_of_a_304_are_requests(tmp_path):
+    class Tagged(Shop):
+        def do_GET(self):
+            if self.headers["If-None-Match"]:
+                self.send_response(304)
+                self.end_headers()
+            else:
+                super().do_GET()
+
+        def end_headers(self):
+            self.send_header("ETag", '"1"')
+            super().end_headers()
+
+    def cached(use_expires):
+        expires = f'<boolProp name="useExpires">{use_expires}</boolProp>'
+        return jmx(
+            element("CacheManager", "Cache", expires) + request(below=pause(20)) + request(name="Image", path="/i")
+        )
+
+    for use_expires, mode, balance in ("true", "RETURN_200_CACHE", DOUBT), ("false", "RETURN_NO_SAMPLE", BALANCED):
+        home = tmp_path / balance
+        home.mkdir()
+        mode = f"cache_manager.cached_resource_mode={mode}"
+        _, report, summary = shop_run(
+            home, Tagged, cached(use_expires), "--users", "4", "--duration", "8", "--properties", mode
+        )
+        line = lines_of(summary)["offered-read"]
+        assert line["balance"] == balance, line
+        assert ("never sent" in line["right"]) is (balance == DOUBT)
+        if balance == DOUBT:
+            assert re.fullmatch(
+                r"\d+ % of the rows are no requests: nothing was sent for them \(.*Image.*\)", line["text"]
+            )
+            assert line["text"] in summary["verdict"]["reasons"]
+            assert "RETURN_NO_SAMPLE" in report
+
+
+@pytest.mark.counterpart
 def test_ignored_polls_are_stated_and_ignored_failures_are_a_doubt(tmp_path):
     class Fails(Shop):
         def fails(self, _passed_s):

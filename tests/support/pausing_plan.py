@@ -51,5 +51,6 @@ def pausing_plan() -> str:
               + does("1", "Seen"), loops=4),
         group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
               + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
+        group("not sent", element("DebugSampler", "Debug") + does("Thread.sleep(20)", "Waits"), loops=3),
         group("extractors", extractor_plan(), loops=4),
     )  # fmt: skip

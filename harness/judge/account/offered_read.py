@@ -1,7 +1,7 @@
 """Compares the rows that JMeter wrote with those that were read.
 
-Seen: Rows are missing, are more than were written, or could not be read, beyond a torn last one (INVALID from 3 % on),
-or no sample ended for a while without a stall. Or the plan hid failures or slow results.
+Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
+while without a stall. Or the plan hid failures or slow results, or rows are no requests.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 
@@ -17,6 +17,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
 from harness.judge.ignored import with_ignored
+from harness.judge.not_sent import with_not_sent
 from harness.judge.warning_kind import ReportPart
 
 # Rows are counted: one that is missing is one too many.
@@ -29,7 +30,8 @@ _FOLLOW = ("users-time", "one-state")
 
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
-    return replace(with_ignored(evidence, _measured(evidence)), explains=_FOLLOW)
+    sides = with_not_sent(evidence, with_ignored(evidence, _measured(evidence)))
+    return replace(sides, explains=_FOLLOW)
 
 
 def _measured(evidence: Evidence) -> Sides:

@@ -1,14 +1,17 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
  * Counts results that the plan hides: for which a script, an assertion or the sampler itself called {@code setIgnore}.
  *
- * No listener gets them, so that no row has them. The time of one is a pause of its user, as no sample has it. And counts
- * failures of samplers whose row is a success with another code: scripts of the plan gave them both.
+ * No listener gets them, so that no row has them. The time of one is a pause of its user, as no sample has it. Of the rows
+ * it counts failures of samplers that are successes with another code, as scripts of the plan gave them both, and successes
+ * for which nothing was sent: of a cache, a Debug or Dummy Sampler, or a script within a millisecond.
  */
 public final class IgnoredResults {
     private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
@@ -19,6 +22,13 @@ public final class IgnoredResults {
 
     /** The latest result of a thread if its sampler failed, and the code. */
     private static final ThreadLocal<Failure> FAILED = new ThreadLocal<>();
+    /** The latest result of a thread if nothing was sent for it. */
+    private static final ThreadLocal<Object> UNSENT = new ThreadLocal<>();
+
+    private static final Set<String> SENDS_NOTHING = Set.of("DebugSampler", "DummySampler");
+    private static final Set<String> MAY_SEND = Set.of("JSR223Sampler", "BeanShellSampler", "BSFSampler");
+    /** A script that sends something takes longer, ms. */
+    private static final long QUICK_MS = 1;
 
     private IgnoredResults() {}
 
@@ -52,24 +62,50 @@ public final class IgnoredResults {
     /** Called with each result of a sampler, before any script of the plan. */
     public static void sampled(Object result) {
         try {
-            if (result != null && !(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
+            boolean isFailed = result != null && !(boolean) Access.IS_SUCCESSFUL.invoke(result);
+            if (isFailed) {
                 FAILED.set(new Failure(result, Access.CODE.invoke(result)));
             } else if (FAILED.get() != null) {
                 FAILED.remove();
+            }
+            if (result != null && !isFailed && (long) Access.SENT.invoke(result) == 0 && isUnsent(result)) {
+                UNSENT.set(result);
+            } else if (UNSENT.get() != null) {
+                UNSENT.remove();
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
     }
 
+    private static boolean isUnsent(Object result) throws Throwable {
+        if (result.getClass().getSimpleName().equals("HTTPSampleResult")) {
+            return (long) Access.RECEIVED.invoke(result) == 0;
+        }
+        Object sampler = Access.SAMPLER.invoke(Access.CONTEXT.invoke());
+        String kind = sampler == null ? "" : sampler.getClass().getSimpleName();
+        return SENDS_NOTHING.contains(kind) || MAY_SEND.contains(kind) && (long) Access.TIME.invoke(result) <= QUICK_MS;
+    }
+
     /** Called before a row is written, by each listener that writes one. */
     public static void written(Object event) {
         Failure failed = FAILED.get();
-        if (failed == null) {
+        Object unsent = UNSENT.get();
+        if (failed == null && unsent == null) {
             return;
         }
         try {
             Object result = Access.RESULT_OF.invoke(event);
+            if (result == unsent) {
+                UNSENT.remove();
+                GroupCounts.Group own = Users.group();
+                if (own != null) {
+                    own.count("not sent", (String) Access.LABEL.invoke(result));
+                }
+            }
+            if (failed == null) {
+                return;
+            }
             boolean isChanged = result == failed.result
                     && (boolean) Access.IS_SUCCESSFUL.invoke(result)
                     && !Objects.equals(Access.CODE.invoke(result), failed.code);
@@ -115,14 +151,19 @@ public final class IgnoredResults {
         static final MethodHandle TIME = handle(RESULT, "getTime");
         static final MethodHandle LABEL = handle(RESULT, "getSampleLabel");
         static final MethodHandle CODE = handle(RESULT, "getResponseCode");
+        static final MethodHandle SENT = handle(RESULT, "getSentBytes");
+        static final MethodHandle RECEIVED = handle(RESULT, "getBytesAsLong");
         static final MethodHandle RESULT_OF = handle(EVENT, "getResult");
+        static final MethodHandle SAMPLER = handle("org/apache/jmeter/threads/JMeterContext", "getCurrentSampler");
+        static final MethodHandle CONTEXT = handle("org/apache/jmeter/threads/JMeterContextService", "getContext");
 
         private static MethodHandle handle(String name, String method) {
             try {
                 ClassLoader loader = Thread.currentThread().getContextClassLoader();
                 Class<?> type = Class.forName(name.replace('/', '.'), true, loader);
                 MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method));
-                return found.asType(found.type().changeParameterType(0, Object.class));
+                MethodType own = found.type();
+                return own.parameterCount() == 0 ? found : found.asType(own.changeParameterType(0, Object.class));
             } catch (ReflectiveOperationException error) {
                 throw new IllegalStateException(error);
             }

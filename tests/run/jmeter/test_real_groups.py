@@ -129,6 +129,8 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert not any(one.ignored for name, one in paused.items() if name != "ignored")
     made_good = {name: {one.label: one.count for one in counts.made_good} for name, counts in paused.items()}
     assert {name: labels for name, labels in made_good.items() if labels} == {"made good": {"Pay": 3}}
+    assert [(one.label, one.count) for one in paused["not sent"].not_sent] == [("Debug", 3)]
+    assert {one.label for one in paused["ignored"].not_sent} - {"Buy"} == {"Seen"}
 
 
 @pytest.mark.parametrize(("variable", "counts"), EXTRACTIONS.items())
