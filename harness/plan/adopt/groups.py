@@ -9,7 +9,15 @@ from itertools import count
 
 from harness.base.units import MS_PER_S
 from harness.plan.adopt.draft import Fix
-from harness.plan.adopt.schedules import CONCURRENCY, feedback_users, rate_per_s, seconds, simple_kind, stages_of
+from harness.plan.adopt.schedules import (
+    CONCURRENCY,
+    arrives_evenly,
+    feedback_users,
+    rate_per_s,
+    seconds,
+    simple_kind,
+    stages_of,
+)
 from harness.plan.adopt.think_time import fix_think_time, pauses_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
@@ -32,7 +40,8 @@ class GroupSize:
 
     `think_time_s` is the pause that the plan's think time sets; None when it has `own_pauses`, which stay, or none. A
     group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
-    Shaping Timer sets how many of its users run. `delay_s` is how long its users wait for their start.
+    Shaping Timer sets how many of its users run. `delay_s` is how long its users wait for their start. `is_even` says
+    that some of its arrivals have equal distances.
     """
 
     name: str
@@ -47,6 +56,7 @@ class GroupSize:
     think_time_s: float | None = None
     own_pauses: bool = False
     delay_s: int = 0
+    is_even: bool = False
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
@@ -55,7 +65,7 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
     ramp_s, hold_s = (seconds(mapping, group, name) for name in ("RampUp", "Hold"))
     pauses = pauses_of(mapping, group)
     stages, fed_back = stages_of(mapping, group), feedback_users(mapping, group)
-    is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
+    is_timed = _is_timed(mapping, group)
     is_endless = loops < 0 or group.value(_FOREVER) == "true"
     duration_s = None
     if stages:
@@ -80,7 +90,13 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         think_time_s=pauses.think_time_s,
         own_pauses=pauses.are_own,
         delay_s=max(0, mapping.number(group.value(_DELAY), 0)) if is_timed and group.kind == "ThreadGroup" else 0,
+        is_even=arrives_evenly(mapping, group),
     )
+
+
+def _is_timed(mapping: Variables, group: Node) -> bool:
+    """Return whether JMeter heeds the duration and the start delay of a thread group."""
+    return (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
 
 
 def preparing(mapping: Variables, groups: Sequence[Node]) -> list[Node]:
@@ -200,6 +216,8 @@ def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> N
     read = {name: f"${{__P({name},{text})}}" for name, text in defaults.items()}
     for name, reads in ((_USERS, "users"), (_RAMP, "ramp_s"), (_DURATION, "duration_s"), (_LOOPS, "loops")):
         mapping.map(group, name, read[reads], reads=reads, fix=Fix.LOAD)
+    if group.value(_DELAY) and not _is_timed(mapping, group):
+        mapping.draft.set_value(group, _DELAY, "0", Fix.LOAD)  # with the scheduler JMeter would heed it
     # JMeter takes an expression in a boolProp for false.
     mapping.draft.set_value(group, _SCHEDULER, f"${{__jexl3({read['duration_s']} > 0)}}", Fix.LOAD, tag="stringProp")
     mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")

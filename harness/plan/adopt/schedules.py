@@ -97,6 +97,12 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     )
 
 
+def arrives_evenly(mapping: Variables, group: Node) -> bool:
+    """Return whether some of the arrivals of an Open Model Thread Group have equal distances."""
+    schedule = mapping.known(group.value("OpenModelThreadGroup.schedule")) or ""
+    return simple_kind(group) == OPEN_MODEL and "even_arrivals(" in _OPEN_COMMENT.sub(" ", schedule)
+
+
 def _arrivals(mapping: Variables, group: Node) -> Iterator[_RateRow]:
     """Yield the rows of a Free-Form Arrivals Thread Group."""
     for line in group.element.iterfind("collectionProp[@name='Schedule']/*"):

@@ -125,6 +125,8 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
     yield f"loops = {min(LOOPS_MAX, loops)}" if loops else f"duration_s = {_duration_s(sizes)}"
     if sizes and sizes[0].think_time_s:
         yield f"think_time_s = {units.number_text(sizes[0].think_time_s)}"
+    if delay_s := max((size.delay_s for size in sizes), default=0):
+        yield f"# its users start after {delay_s} s, as in the JMX; --rate starts them at once"
     if any(size.own_pauses for size in sizes):
         yield "# its own timers pause its users: change them in the JMX, or read ${__P(think_time_ms,…)} in one of them"
 
@@ -132,7 +134,8 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
 def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
     """Yield a [[load]] table for each thread group; one with a number of loops lasts as long as the others."""
     yield "# Each thread group has its load; --users and --duration of a run scale all of them."
-    first_s = min(size.delay_s for size in sizes)
+    if first_s := min(size.delay_s for size in sizes):
+        yield f"# In the JMX the first users start after {first_s} s, here at once."
     for size in sizes:
         duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
         yield ""
@@ -175,6 +178,8 @@ def _remarks(size: GroupSize) -> Iterator[str]:
         yield "# a Throughput Shaping Timer set how many of these users run; here all run, and the timer paces them"
     elif size.stages or kind in (CONCURRENCY, ARRIVALS):
         yield f"# the schedule of its {kind}, which a run replaces by this one"
+        if size.is_even:
+            yield "# its even_arrivals come at random times in a run, at the same rate"
     elif kind != "ThreadGroup":
         yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
     elif size.loops:

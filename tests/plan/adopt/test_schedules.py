@@ -112,6 +112,8 @@ def test_the_schedule_of_an_open_model_thread_group_is_stages(tmp_path: Path, sc
     assert load == {"group": load["group"], "stages": stages}  # each arrival is a new user
     assert "# the schedule of its OpenModelThreadGroup, which a run replaces by this one\n" in text
     assert f"{max(one['rate_per_s'] for one in stages):g} new users/s at most, " in text
+    evenly = "# its even_arrivals come at random times in a run, at the same rate\n"
+    assert (evenly in text) is ("even_arrivals" in schedule)
     (read,) = parse_loads([load], "shop.toml", [str(load["group"])], "shop.jmx", {})
     assert (read.is_open, read.duration_s) == (True, sum(one.get("over", 0) + one.get("for", 0) for one in stages))
 
@@ -132,6 +134,17 @@ def test_returning_users_arrive_at_the_rates_of_the_stages(tmp_path: Path) -> No
     assert found.kind == f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup"
     rows = [[cell.text for cell in row] for row in found.element.iterfind("collectionProp[@name='Schedule']/*")]
     assert rows == [["0", "2", "10"], ["2", "2", "20"], ["0.5", "0.5", "30"]]
+
+
+@pytest.mark.parametrize(("delay", "is_timed"), [("20", "true"), ("0", "true"), ("20", "false")])
+def test_a_single_group_keeps_its_start_delay_which_the_plan_says(tmp_path: Path, delay: str, is_timed: str) -> None:
+    times = {"ThreadGroup.scheduler": is_timed, "ThreadGroup.duration": "120", "ThreadGroup.delay": delay}
+    (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1), "ThreadGroup", props(**times))))
+    adoption = adopt(tmp_path / "foreign.jmx", "shop", tmp_path)
+    kept = "# its users start after 20 s, as in the JMX; --rate starts them at once\n"
+    assert (kept in plan_toml(adoption.contents, "shop", "foreign.jmx")) is ((delay, is_timed) == ("20", "true"))
+    (found,) = (node for node in adoption.draft.plan.walk() if node.is_thread_group)
+    assert found.value("ThreadGroup.delay") == (delay if is_timed == "true" else "0")
 
 
 _STOPS = "<!-- an error ends a user -->"
@@ -174,6 +187,7 @@ def test_a_group_that_begins_later_than_the_first_one_begins_with_no_users(
     ]
     (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
     text = plan_toml(adopt(tmp_path / "foreign.jmx", "shop", tmp_path).contents, "shop", "foreign.jmx")
+    assert ("# In the JMX the first users start after 60 s, here at once.\n" in text) is (60 in delays)
     base, spike = tomllib.loads(text)["load"]
     assert base == {"group": "Base", "users": 1, "ramp_s": 30, "duration_s": 120}
     later = {"stages": [{"users": 0, "for": after_s}, {"users": 1, "over": 30, "for": 90}]}
