@@ -18,7 +18,7 @@ from typing import IO, NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_MB
-from harness.jtl.layout import Layout, assumed_layout, is_header, lacks_columns
+from harness.jtl.layout import Layout, assumed_layout, is_header, lacks_columns, spelled
 from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 from harness.jtl.times import ALWAYS, HEAD_BYTES, BadTimeError, Times, times_near
 
@@ -284,6 +284,7 @@ class RowReader:
         self.times = times
         # Whether the record is the last one of its file, without the end of its line: a killed writer leaves it torn.
         self.is_last = False
+        self._is_padded = False
         self._name = name
         self._dropped = dropped
 
@@ -310,13 +311,14 @@ class RowReader:
             sample = layout.plain_sample(fields)
             if sample is not None:
                 return sample
-        if is_header(fields):
+        if is_header(fields) or (layout is None and is_header(spelled(fields))):
             if layout is not None and len(fields) != layout.width and lacks_columns(fields):
                 self._dropped.note(line_number, f"a torn header line: {self.misfit(fields)}")
                 return None
             if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
             self.layout = Layout.of(fields, f"{self._name}:{line_number}", self.times)
+            self._is_padded = any(name != name.strip() for name in fields)
             return None
         if self.layout is None:
             self.layout = assumed_layout(fields, f"{self._name}:{line_number}", self.times)
@@ -324,6 +326,8 @@ class RowReader:
             surplus = len(fields) - self.layout.width
             self._dropped.note(line_number, self.misfit(fields), surplus=surplus, is_torn_end=self.is_last)
             return None
+        if self._is_padded and fields[elapsed := self.layout.index_of["elapsed"]] != fields[elapsed].strip():
+            raise UsageError(f"{self._name}:{line_number}: blanks are beside the delimiters", "write it without them")
         try:
             return self.layout.checked_sample(fields)
         except ValueError as error:

@@ -60,6 +60,8 @@ _HEADER_REMEDY = "run again with jmeter.save.saveservice.timestamp_format=ms and
 # So many numbers of a file are remembered.
 _NUMBERS_MAX = 50_000
 TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
+# The columns by their name in small letters.
+_SPELLINGS = {name.lower(): name for name in (*READ_COLUMNS, "grpThreads", TRACE_COLUMN, HOST_COLUMN)}
 # The length of a bad field in a message.
 _SHOWN_MAX = 40
 
@@ -74,6 +76,7 @@ class Layout:
     @classmethod
     def of(cls, columns: Sequence[str], where: str, times: Times = ALWAYS) -> Layout:
         """Return the layout of these columns. UsageError when a required column is missing or occurs twice."""
+        columns = spelled(columns)
         if missing := [column for column in _NEEDED if column not in columns]:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
         if doubled := _doubled(columns):
@@ -211,6 +214,12 @@ class _Numbers(dict[str, int]):
         return number
 
 
+def spelled(columns: Sequence[str]) -> Sequence[str]:
+    """Return the names of columns as JMeter writes them, in place of those with other capitals or blanks around them."""
+    names = [_SPELLINGS.get(column.strip().lower(), column) for column in columns]
+    return [column if name in columns else name for column, name in zip(columns, names, strict=True)]
+
+
 def is_header(fields: Sequence[str]) -> bool:
     """Return whether a record is a header line."""
     return "timeStamp" in fields and ("elapsed" in fields or "label" in fields)
@@ -218,6 +227,7 @@ def is_header(fields: Sequence[str]) -> bool:
 
 def lacks_columns(columns: Sequence[str]) -> bool:
     """Return whether no layout has these columns: a needed one is missing, or one occurs twice."""
+    columns = spelled(columns)
     return bool(set(_NEEDED) - set(columns) or _doubled(columns))
 
 

@@ -88,6 +88,21 @@ def test_a_second_header_is_not_a_sample_and_redefines_the_columns():
     assert (samples[1].received_bytes, dropped.count) == (None, 0)
 
 
+@pytest.mark.parametrize("spelled", [HEADER.lower(), HEADER.upper(), HEADER.replace(",", " , "), HEADER.title()])
+def test_a_header_in_other_capitals_or_with_blanks_is_read_as_jmeters(spelled):
+    assert read(f"{spelled}\n{row()}\n") == read(f"{HEADER}\n{row()}\n")
+
+
+def test_a_column_whose_exact_name_is_there_too_stays_another_one():
+    samples, _ = read(f"{HEADER},Elapsed,threadname\n{row()},99,other\n")
+    assert [(one.elapsed_ms, one.thread_name) for one in samples] == [(12, "Users 1-1")]
+
+
+def test_values_with_blanks_beside_the_delimiters_are_refused_as_such():
+    with pytest.raises(UsageError, match="samples.jtl:2: blanks are beside the delimiters"):
+        read(f"{HEADER}\n{row()}\n".replace(",", ", "))
+
+
 def test_a_row_with_a_bad_number_is_dropped_with_the_reason():
     samples, dropped = read(f"{HEADER}\n{row(elapsed='abc')}\n{row()}\n")
     assert len(samples) == 1
