@@ -215,7 +215,7 @@ class _Numbers(dict[str, int]):
 
 
 def spelled(columns: Sequence[str]) -> Sequence[str]:
-    """Return the names of columns as JMeter writes them, in place of those with other capitals or blanks around them."""
+    """Return the names of columns as JMeter writes them, in place of other capitals and blanks around them."""
     names = [_SPELLINGS.get(column.strip().lower(), column) for column in columns]
     return [column if name in columns else name for column, name in zip(columns, names, strict=True)]
 

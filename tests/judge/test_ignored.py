@@ -92,3 +92,31 @@ def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
     assert run_of({"idle": (LabelCount("Rest", 1),)}).verdict.state == VALID
     stopped = run_of({"idle": (LabelCount("Rest", 20),)}, stopped_early="errors above 50 %")
     assert line(stopped, "asked-offered").balance is Balance.BALANCED
+
+
+def of_codes(bad_code, bad_count, steps=(), **changes):
+    """Return the line of a run of 6,000 samples, of which so many have a code of their own."""
+    samples = users_of()
+    samples[:bad_count] = [one._replace(code=bad_code, **changes) for one in samples[:bad_count]]
+    return line(run_of({}, samples=samples, steps=steps), "offered-read")
+
+
+def test_errors_of_the_server_that_count_as_successes_are_a_doubt():
+    found = of_codes("503", 400, (PlanStep("Pay", False),))
+    assert (found.balance, found.text) == (Balance.DOUBT, "400 answers of 5xx counted as success (Pay)")
+
+
+@pytest.mark.parametrize(
+    ("bad_code", "count", "steps", "changes"),
+    [
+        # The plan names the code, the answer is one on purpose, few, other protocols, and failures.
+        ("503", 3_000, (PlanStep("Pay", False, expects_5xx=True),), {}),
+        ("404", 3_000, (), {}),
+        ("503", 250, (), {}),
+        ("OK", 3_000, (), {}),
+        ("5", 3_000, (), {}),
+        ("503", 400, (), {"success": False, "error_count": 1}),
+    ],
+)
+def test_codes_that_the_plan_names_other_codes_few_and_failures_are_none(bad_code, count, steps, changes):
+    assert of_codes(bad_code, count, steps, **changes).balance is Balance.BALANCED

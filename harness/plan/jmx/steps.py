@@ -22,6 +22,9 @@ _RENAMES = re.compile("SampleLabel|setName")
 _SKIPS = re.compile("setIgnore|NextThreadLoop|NextIteration|LogicalAction|BreakCurrentLoop")
 # The next iteration of the user or of its loop, and the end of the loop: org.apache.jmeter.sampler.TestAction.
 _SKIPPING = ("3", "4", "5")
+_CODE_5XX, _SERVER_ERRORS = re.compile(r"(?<![\d.])5(?:\d\d|xx)(?!\d)", re.IGNORECASE), 500
+# A pattern of these is one of any code.
+_ANY = {200, 404, 500, 503}
 # Their client may give a row any label.
 _OWN_LABELS = ("JavaSampler", "JUnitSampler", "AccessLogSampler")
 
@@ -31,13 +34,14 @@ class PlanStep:
     """A label that the rows of a sampler or a Transaction Controller have.
 
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
-    With `may_be_cached` a Cache Manager may answer it.
+    With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it.
     """
 
     label: str
     may_be_skipped: bool
     may_end: bool = False
     may_be_cached: bool = False
+    expects_5xx: bool = False
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -54,6 +58,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
     cached: dict[str, bool] = {}
+    erring = set[str]()
     for group in own or load_groups(nodes):
         leaves_out = any(_skips(node) for node in group.walk())
         endless = [node for node in group.walk() if _is_endless(node, values)]
@@ -63,7 +68,27 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
                 skipped[label] = skipped.get(label, True) and (leaves_out or not is_certain)
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
                 cached[label] = cached.get(label, True) and may_be_cached(node)
-    return tuple(PlanStep(label, skipped[label], ending[label], cached[label]) for label in skipped)
+                erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
+    return tuple(PlanStep(label, skipped[label], ending[label], cached[label], label in erring) for label in skipped)
+
+
+def _names_5xx(node: Node) -> bool:
+    """Return whether an assertion on the response code, or a script, names an error of the server, or may do so."""
+    if node.kind == "ResponseAssertion":
+        if node.value("Assertion.test_field") != "Assertion.response_code":
+            return False
+        patterns = (prop.text or "" for prop in node.element.iterfind("collectionProp/stringProp"))
+        return any("${" in pattern or _is_of_5xx(pattern) for pattern in patterns)
+    return bool(CODE.search(node.kind)) and bool(_CODE_5XX.search(_code(node)))
+
+
+def _is_of_5xx(pattern: str) -> bool:
+    """Return whether a pattern is that of some codes of servers' errors, and not of any code."""
+    try:
+        codes = {code for code in range(200, 600) if re.search(pattern, str(code))}
+    except re.error:
+        return True
+    return any(code >= _SERVER_ERRORS for code in codes) and not codes >= _ANY
 
 
 def may_be_cached(node: Node) -> bool:

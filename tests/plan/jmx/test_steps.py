@@ -3,7 +3,7 @@
 import pytest
 
 from harness.plan.jmx.steps import PlanStep, plan_steps
-from tests.support.off_host import element, flag, jmx, request, script, text
+from tests.support.off_host import collection, element, flag, jmx, request, script, text
 
 
 def steps_of(tmp_path, in_group, **properties):
@@ -112,3 +112,32 @@ def test_disabled_steps_and_those_of_other_thread_groups_are_none(tmp_path):
     (tmp_path / "plan.jmx").write_text(jmx(disabled + request(), beside=other))
     assert plan_steps(tmp_path / "plan.jmx", {}) == (PlanStep("Buy", False),)
     assert plan_steps(tmp_path / "plan.jmx", {}, ["Others"]) == (PlanStep("Theirs", False),)
+
+
+@pytest.mark.parametrize(
+    ("field", "patterns", "names"),
+    [
+        ("response_code", ("200|503",), True),
+        ("response_code", ("200", "503"), True),
+        ("response_code", (r"5\d\d",), True),
+        ("response_code", ("${expected}",), True),
+        ("response_code", ("200",), False),
+        # Any code is right: nothing is said of an error.
+        ("response_code", (".*",), False),
+        ("response_code", (r"[2-5]\d\d",), False),
+        ("response_data", ("503",), False),
+    ],
+)
+def test_an_assertion_on_the_code_names_an_error_of_the_server_or_not(tmp_path, field, patterns, names):
+    rows = collection("Asserion.test_strings", *patterns)
+    asserted = element("ResponseAssertion", "Code", rows, text("Assertion.test_field", f"Assertion.{field}"))
+    assert [step.expects_5xx for step in steps_of(tmp_path, request(below=asserted))] == [names]
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [("if (prev.responseCode == '503') prev.successful = true", True), ("prev.successful = true; sleep(1500)", False)],
+)
+def test_a_script_names_an_error_of_the_server_or_not(tmp_path, code, names):
+    below = script("JSR223PostProcessor", "Decide", code)
+    assert [step.expects_5xx for step in steps_of(tmp_path, request(below=below))] == [names]
