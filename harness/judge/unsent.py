@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S, plural
 from harness.judge import extracted, redirected
@@ -13,6 +13,9 @@ from harness.judge.ignored import ignored_of, named, named_counts
 from harness.judge.users_counted import groups_of
 from harness.plan.load.model import OPEN
 from harness.run.group_counts import label_counts
+
+if TYPE_CHECKING:
+    from harness.run.record import RunRecord
 
 # A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
 # takes from one to the next, and for so long, s and as a share of the load.
@@ -48,6 +51,22 @@ class _Doubt(NamedTuple):
 
     brief: str = ""
     advice: str = ""
+
+
+class _ClosedLoad(NamedTuple):
+    """A load whose users send one request after the other: its name, empty for the only one, and its users.
+
+    Of stages they come and go: None. With `is_paced` a throughput timer of the plan gives their rate.
+    """
+
+    name: str
+    users: int | None
+    is_paced: bool | None
+
+    @property
+    def of_name(self) -> str:
+        """Its name in a sentence."""
+        return f" of {self.name}" if self.name else ""
 
 
 class _EndedStep(NamedTuple):
@@ -104,14 +123,11 @@ def _idle(evidence: Evidence) -> _Doubt | None:
     run = evidence.run
     if run is None or evidence.was_ended:
         return None
-    each_load = [("", run.load.users if run.load.model != OPEN else None)]
-    if run.load.loads:
-        each_load = [(load.group, None if load.is_open or load.is_staged else load.users) for load in run.load.loads]
-    for name, users in each_load:
-        counts = label_counts(one for group in groups_of(run, name) for one in group.idle)
-        count = sum(one.count for one in counts)
+    for load in _closed_loads(run):
+        counts = label_counts(one for group in groups_of(run, load.name) for one in group.idle)
+        count, users = sum(one.count for one in counts), load.users
         if users and count > _IDLE_RATIO * users:
-            who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{f' of {name}' if name else ''}"
+            who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{load.of_name}"
             return _Doubt(f"{who} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
     return None
 
@@ -121,20 +137,29 @@ def _unreached(evidence: Evidence) -> _Doubt | None:
     run = evidence.run
     if run is None or evidence.was_ended:
         return None
-    each_load = [("", run.load.is_paced and run.load.model != OPEN)]
-    if run.load.loads:  # requests per second of a stage are compared with those that were sent
-        each_load = [(one.group, one.is_paced and not (one.is_open or one.is_shaped)) for one in run.load.loads]
     count = sum(label.sample_count for label in evidence.whole_labels)
-    for name, is_paced in each_load:
-        groups = groups_of(run, name)
+    for load in _closed_loads(run):
+        groups = groups_of(run, load.name)
         users_ms = sum(sum(group.alive_ms) for group in groups)
         paused_ms = sum(sum(group.pause_ms) for group in groups)
         pause_count = sum(group.pause_count for group in groups)
         is_short = paused_ms <= min(_PACED_RATIO * users_ms, _PACED_MS * pause_count)
-        if is_paced and users_ms and is_short and count >= _PACED_LEAST * (run.load.users or 1):
-            timer = f"A throughput timer{f' of {name}' if name else ''}"
-            return _Doubt(f"{timer} paused nobody: the rate that it asks for was not reached", _UNREACHED)
+        if load.is_paced and users_ms and is_short and count >= _PACED_LEAST * (run.load.users or 1):
+            return _Doubt(
+                f"A throughput timer{load.of_name} paused nobody: the rate that it asks for was not reached", _UNREACHED
+            )
     return None
+
+
+def _closed_loads(run: RunRecord) -> list[_ClosedLoad]:
+    load = run.load
+    if not load.loads:
+        return [] if load.model == OPEN else [_ClosedLoad("", load.users, load.is_paced)]
+    return [  # requests per second of a stage are compared with those that were sent
+        _ClosedLoad(one.group, None if one.is_staged else one.users, one.is_paced and not one.is_shaped)
+        for one in load.loads
+        if not one.is_open
+    ]
 
 
 def _unsent_steps(evidence: Evidence) -> _Unsent:
