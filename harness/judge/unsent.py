@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 # A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
 # takes from one to the next, and for so long, s and as a share of the load.
 _MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0, 0.05
+# A step that logic skips is not sent by chance in half of the load, if it is sent so often in the other one.
+_GONE_LEAST = 10
 # Steps that end earlier belong to the start of the load.
 _SENT_LEAST_RATIO = 0.2
 # So many of the users may sit in one pause by chance.
@@ -81,8 +85,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     unsent = _unsent_steps(evidence)
     if unsent.skipped:
         sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
-    if cached := _cached_steps(evidence):
-        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {named(cached)}")
+    for text, steps in _gone_steps(evidence).items():
+        sides = replace(sides, right=f"{sides.right}; {text}: {named(steps)}")
     if ends := redirected.redirected_to(evidence):
         sides = replace(sides, right=f"{sides.right}; redirected: {ends}")
     if left := extracted.sent_on(evidence):
@@ -202,21 +206,27 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
     return tuple(ended)
 
 
-def _cached_steps(evidence: Evidence) -> tuple[str, ...]:
-    """Return the steps that a Cache Manager answers from some time on: in half of the load there is no sample of them.
+def _gone_steps(evidence: Evidence) -> Mapping[str, list[str]]:
+    """Return the steps of which half of the load has no sample, by why: a Cache Manager answers, or logic skips them.
 
-    Users with a cache do that, so it is no doubt.
+    The plan does that, so it is no doubt.
     """
     run = evidence.run
     if run is None or evidence.origin_s is None or _lacks_rows(evidence):
-        return ()
-    may = {_plain(step.label) for step in run.steps if step.may_be_cached}
+        return {}
     each_s = [load.duration_s for load in run.load.loads or ()]
     half_s = min([run.load.duration_s or float("inf"), float(len(evidence.seconds)), *each_s]) / 2
-    last_s = {one.label: one.counts.last_ms / MS_PER_S - evidence.origin_s for one in evidence.whole_labels}
-    return tuple(
-        f"{label}, from {at_s:.0f} s on" for label, at_s in last_s.items() if _plain(label) in may and at_s < half_s
-    )
+    steps = {_plain(step.label): step for step in run.steps}
+    gone = defaultdict[str, list[str]](list)
+    for label in evidence.whole_labels:
+        step, last_s = steps.get(_plain(label.label)), label.counts.last_ms / MS_PER_S - evidence.origin_s
+        if step is None or last_s >= half_s:
+            continue
+        if step.may_be_cached:
+            gone["answered by the Cache Manager"].append(f"{label.label}, from {last_s:.0f} s on")
+        elif step.may_be_skipped and label.sample_count >= _GONE_LEAST:
+            gone["no longer sent, by the plan's logic"].append(f"{label.label}, from {last_s:.0f} s on")
+    return gone
 
 
 def _ignored(evidence: Evidence) -> set[str]:

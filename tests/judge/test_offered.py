@@ -290,6 +290,15 @@ def test_a_step_that_a_cache_answers_is_named_and_no_doubt():
     assert "Cache Manager" not in found.right
 
 
+@pytest.mark.real
+@pytest.mark.parametrize(("until_s", "is_named"), [(50, True), (160, False), (300, False)])
+def test_a_step_that_logic_sends_only_at_first_is_named_and_no_doubt(until_s, is_named):
+    steps = (PlanStep("Pay", False), PlanStep("Ship it", True))
+    found = line(a_run(two_steps(lambda second: second < until_s), steps=steps), "asked-offered")
+    assert ("; no longer sent, by the plan's logic: Ship it, from " in found.right) is is_named
+    assert found.balance is Balance.BALANCED
+
+
 def test_nothing_is_said_of_steps_where_rows_are_missing_or_the_load_was_ended():
     stopped = a_run(users_of(length_s=150), steps=STEPS_OF_PLAN, stopped_early="errors above 50 %")
     assert line(stopped, "asked-offered").balance is Balance.BALANCED

@@ -11,6 +11,14 @@ def random_timer(kind: str, offset_ms: int) -> str:
     return timer(kind, text("ConstantTimer.delay", str(offset_ms)), text("RandomTimer.range", "0.0"))
 
 
+def debug(name: str) -> str:
+    return element("DebugSampler", name)
+
+
+def failed(name: str) -> str:
+    return does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", name)
+
+
 _SHAPER = timer("kg.apc.jmeter.timers.VariableThroughputTimer", table("load_profile", (5, 5, 60)))
 _PER_MINUTE = timer("ConstantThroughputTimer", whole("calcMode", 0), number("throughput", 600))
 _PRECISE = timer(
@@ -49,8 +57,10 @@ def pausing_plan() -> str:
         group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
               + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
               + does("1", "Seen"), loops=4),
-        group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
+        group("made good", failed("Pay") + _GOOD
               + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
-        group("not sent", element("DebugSampler", "Debug") + does("Thread.sleep(20)", "Waits"), loops=3),
+        group("not sent", debug("Debug") + does("Thread.sleep(20)", "Waits"), loops=3),
+        group("inside", parent("both", debug("Debug") + debug("Quiet") + failed("Mend") + debug("Last") + _GOOD),
+              loops=2),
         group("extractors", extractor_plan(), loops=4),
     )  # fmt: skip

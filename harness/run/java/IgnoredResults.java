@@ -2,6 +2,8 @@ import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.IdentityHashMap;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -16,14 +18,18 @@ import java.util.concurrent.TimeUnit;
 public final class IgnoredResults {
     private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
     private static final String RESULT = "org/apache/jmeter/samplers/SampleResult";
-    private static final String EVENT = "org/apache/jmeter/samplers/SampleEvent";
     /** JMeter asks several times for one result. */
     private static final ThreadLocal<Object> LATEST = new ThreadLocal<>();
 
-    /** The latest result of a thread if its sampler failed, and the code. */
-    private static final ThreadLocal<Failure> FAILED = new ThreadLocal<>();
-    /** The latest result of a thread if nothing was sent for it. */
-    private static final ThreadLocal<Object> UNSENT = new ThreadLocal<>();
+    /**
+     * The results of a thread that wait for their row, those of a parent transaction for its end: failures, with their code,
+     * and successes for which nothing was sent, with {@link #UNSENT}.
+     */
+    private static final ThreadLocal<Map<Object, Object>> WAITING = ThreadLocal.withInitial(() -> new IdentityHashMap<>(2));
+
+    private static final Object UNSENT = new Object();
+    /** A thread with more of them has results that get no row. */
+    private static final int MOST_WAITING = 200;
 
     private static final Set<String> SENDS_NOTHING = Set.of("DebugSampler", "DummySampler");
     private static final Set<String> MAY_SEND = Set.of("JSR223Sampler", "BeanShellSampler", "BSFSampler");
@@ -32,23 +38,12 @@ public final class IgnoredResults {
 
     private IgnoredResults() {}
 
-    /** A result that a sampler gave as a failure. */
-    private static final class Failure {
-        final Object result;
-        final Object code;
-
-        Failure(Object result, Object code) {
-            this.result = result;
-            this.code = code;
-        }
-    }
-
     /** Patches the places in which JMeter asks, and those between which scripts may change a result. */
     static void install(Instrumentation instrumentation) {
         String consequence = "failures that scripts change are not counted: this JMeter cannot be patched: ";
         String[][] patches = {
             {"org/apache/jmeter/threads/JMeterContext", "setPreviousResult", "L" + RESULT + ";", "sampled"},
-            {"org/apache/jmeter/save/CSVSaveService", "saveSampleResult", "L" + EVENT + ";", "written"},
+            {"org/apache/jmeter/save/CSVSaveService", "resultToDelimitedString", "L" + RESULT + ";", "written"},
         };
         for (String[] one : patches) {
             new MethodPatch(one[1], one[2], false, "IgnoredResults", one[3], "Ljava/lang/Object;")
@@ -62,20 +57,25 @@ public final class IgnoredResults {
     /** Called with each result of a sampler, before any script of the plan. */
     public static void sampled(Object result) {
         try {
-            boolean isFailed = result != null && !(boolean) Access.IS_SUCCESSFUL.invoke(result);
-            if (isFailed) {
-                FAILED.set(new Failure(result, Access.CODE.invoke(result)));
-            } else if (FAILED.get() != null) {
-                FAILED.remove();
+            if (result == null) {
+                return;
             }
-            if (result != null && !isFailed && (long) Access.SENT.invoke(result) == 0 && isUnsent(result)) {
-                UNSENT.set(result);
-            } else if (UNSENT.get() != null) {
-                UNSENT.remove();
+            if (!(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
+                waits(result, Objects.requireNonNullElse(Access.CODE.invoke(result), ""));
+            } else if ((long) Access.SENT.invoke(result) == 0 && isUnsent(result)) {
+                waits(result, UNSENT);
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
+    }
+
+    private static void waits(Object result, Object mark) {
+        Map<Object, Object> waiting = WAITING.get();
+        if (waiting.size() >= MOST_WAITING) {
+            waiting.clear();
+        }
+        waiting.put(result, mark);
     }
 
     private static boolean isUnsent(Object result) throws Throwable {
@@ -87,31 +87,21 @@ public final class IgnoredResults {
         return SENDS_NOTHING.contains(kind) || MAY_SEND.contains(kind) && (long) Access.TIME.invoke(result) <= QUICK_MS;
     }
 
-    /** Called before a row is written, by each listener that writes one. */
-    public static void written(Object event) {
-        Failure failed = FAILED.get();
-        Object unsent = UNSENT.get();
-        if (failed == null && unsent == null) {
+    /** Called before the row of a result is written, by each listener that writes one; also of those in a transaction. */
+    public static void written(Object result) {
+        Map<Object, Object> waiting = WAITING.get();
+        if (waiting.isEmpty()) {
             return;
         }
         try {
-            Object result = Access.RESULT_OF.invoke(event);
-            if (result == unsent) {
-                UNSENT.remove();
-                GroupCounts.Group own = Users.group();
-                if (own != null) {
-                    own.count("not sent", (String) Access.LABEL.invoke(result));
-                }
-            }
-            if (failed == null) {
+            Object mark = waiting.remove(result);
+            if (mark == null || !(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
                 return;
             }
-            boolean isChanged = result == failed.result
-                    && (boolean) Access.IS_SUCCESSFUL.invoke(result)
-                    && !Objects.equals(Access.CODE.invoke(result), failed.code);
-            GroupCounts.Group group = isChanged ? Users.group() : null;
-            if (group != null) {
-                FAILED.remove();
+            GroupCounts.Group group = Users.group();
+            if (group != null && mark == UNSENT) {
+                group.count("not sent", (String) Access.LABEL.invoke(result));
+            } else if (group != null && !mark.equals(Access.CODE.invoke(result))) {
                 group.count("made good", (String) Access.LABEL.invoke(result));
             }
         } catch (Throwable error) {
@@ -125,6 +115,7 @@ public final class IgnoredResults {
             boolean isIgnored = (boolean) Access.IS_IGNORED.invoke(result);
             if (isIgnored && LATEST.get() != result) {
                 LATEST.set(result);
+                WAITING.get().remove(result);
                 count(result);
             }
             return isIgnored;
@@ -153,7 +144,6 @@ public final class IgnoredResults {
         static final MethodHandle CODE = handle(RESULT, "getResponseCode");
         static final MethodHandle SENT = handle(RESULT, "getSentBytes");
         static final MethodHandle RECEIVED = handle(RESULT, "getBytesAsLong");
-        static final MethodHandle RESULT_OF = handle(EVENT, "getResult");
         static final MethodHandle SAMPLER = handle("org/apache/jmeter/threads/JMeterContext", "getCurrentSampler");
         static final MethodHandle CONTEXT = handle("org/apache/jmeter/threads/JMeterContextService", "getContext");
 
