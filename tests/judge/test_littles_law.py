@@ -2,6 +2,8 @@
 
 import pytest
 
+from harness.judge.account import Balance
+from harness.judge.summarise import summarise
 from harness.judge.verdict import DOUBTFUL
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
@@ -92,3 +94,13 @@ def test_samples_in_flight_at_the_ends_of_a_window_do_not_break_littles_law(elap
     summary = summary_of(samples, record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
     assert ("users-time" in {warning.code for warning in summary.warnings}) is is_off
+
+
+@pytest.mark.parametrize(("unit", "at_once", "is_off"), [(1000, 1, True), (1, 1, False), (1, 20, False)])
+def test_a_file_whose_users_wait_many_times_as_long_as_they_were_there_has_another_unit(unit, at_once, is_off):
+    """Two users for a minute: a request of 90 ms in each 100 ms, or several at once."""
+    starts_ms = [1_700_000_000_000 + 100 * (at // at_once) for at in range(600 * at_once) for _ in range(2)]
+    rows = [sample("Pay", 90 * unit, start_ms, all_threads=2) for start_ms in starts_ms]
+    (found,) = (one for one in summarise(tally_of(rows), "a.jtl").account if one.code == "users-time")
+    assert (found.balance is Balance.DOUBT) is is_off
+    assert ("requests were in flight on average, of at most 2 users" in found.text) is is_off

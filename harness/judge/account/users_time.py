@@ -27,6 +27,8 @@ LEAST_S = 10.0
 # Off by this factor it is a finding over any time; below a second users are not counted.
 FACTOR = 1.5
 FACTOR_LEAST_S = 1.0
+# So many times its users wait in a file whose times are in µs. Some tools send up to twenty at once for a user.
+UNIT_FACTOR = 25
 
 
 class _Check(NamedTuple):
@@ -60,7 +62,7 @@ def measure(evidence: Evidence) -> Sides:
     """Return the users that were active, and those that waited or paused; of several loads the one that is off most."""
     checks = _checks(evidence)
     if not checks:
-        return Sides()
+        return _of_file(evidence) if evidence.run is None else Sides()
     worst = max(checks, key=lambda check: (check.balance is Balance.DOUBT, check.difference))
     law, load = worst.law, worst.load
     left = f"{law.active_users:.1f} users{worst.of}"
@@ -82,6 +84,21 @@ def measure(evidence: Evidence) -> Sides:
         "machine of its own."
     )
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+def _of_file(evidence: Evidence) -> Sides:
+    """Return the line of a file: how long its users paused is not known, but that they did not wait so much longer."""
+    whole, users = evidence.whole, evidence.users_most
+    if whole is None or not users:
+        return Sides()
+    over_ms = whole.counts.last_ms - (whole.counts.first_ms or 0)
+    if over_ms < LEAST_S * units.MS_PER_S or whole.counts.elapsed_sum_ms <= UNIT_FACTOR * users * over_ms:
+        return Sides()
+    waiting = whole.counts.elapsed_sum_ms / over_ms
+    brief = f"{waiting:,.0f} requests were in flight on average, of at most {units.plural(users, 'user')}"
+    advice = "A user waits for one at a time. Are elapsed in ms and allThreads right in this file? Correct them."
+    left, right = units.plural(users, "user"), f"{waiting:,.0f} waiting"
+    return Sides(left, right, waiting / users - 1, Balance.DOUBT, brief, advice)
 
 
 _LOOK = "Look at the generator's CPU and garbage collections, or drive from a machine of its own."
