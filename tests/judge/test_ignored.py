@@ -8,7 +8,7 @@ from harness.judge.account import Balance
 from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.jmx.steps import PlanStep
 from harness.run.group_counts import IgnoredCount, LabelCount
-from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line
+from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
 
 
 def run_of(noted, samples=None, **more):
