@@ -19,12 +19,10 @@ from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts
 from harness.run.record import RowsRecord
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
-START_S = 1_700_000_000
+START_S, USERS, LENGTH_S = 1_700_000_000, 20, 300
 STEADY = parse_window("steady")
 MORE_ROWS = {0: "", 1: "1 more row is in the JTL than JMeter wrote"}
 SOCKET_CLOSED = "Non HTTP response message: Socket closed"
-USERS, LENGTH_S = 20, 300
-PLAN_LOAD = PlanLoad(20, 0.0, 300.0, 0.78)
 
 
 def users_of(length_s=LENGTH_S, users=USERS, left=lambda _user, _at_s: False, elapsed_ms=200, **changes):
@@ -35,14 +33,13 @@ def users_of(length_s=LENGTH_S, users=USERS, left=lambda _user, _at_s: False, el
         for user in there:
             time_ms = elapsed_ms + 37 * (user * 7 + at_s * 13) % 41
             start_ms = START_S * 1000 + 1000 * at_s + 1000 * user // users
-            thread = f"Users 1-{user + 1}"
-            samples.append(sample("Pay", time_ms, start_ms, thread_name=thread, all_threads=len(there), **changes))
+            more = {"thread_name": f"Users 1-{user + 1}", "all_threads": len(there), **changes}
+            samples.append(sample("Pay", time_ms, start_ms, **more))
     return sorted(samples, key=lambda one: one.end_ms)
 
 
-@cache
+@cache  # much of the time of a test is that of its 6,000 samples
 def good_tally():
-    """Return the tally of users who send all the time: much of the time of a test is that of its 6,000 samples."""
     return tally_of(users_of())
 
 
@@ -393,7 +390,7 @@ def test_users_of_one_of_several_loads_that_leave_are_missing_from_it(left, bala
     ]
     alive = [[10] * LENGTH_S, [10] * 150 + [10 - left] * (LENGTH_S - 150)]
     groups = tuple(counted(users, 7800, name=name) for users, name in zip(alive, names, strict=True))
-    run = record(load=load_record(load, PLAN_LOAD), once_labels=(), took_s=303.0, groups=groups)
+    run = record(load=load_record(load, PlanLoad(20, 0.0, 300.0, 0.78)), once_labels=(), took_s=303.0, groups=groups)
     tally = Scope(thread_groups=names).tally()
     for one in samples:
         tally.add(one)
