@@ -63,6 +63,7 @@ public final class AllowedConnections {
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);
+        ReadBuffers.install(instrumentation);
         Redirects.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);

@@ -21,7 +21,6 @@ from harness.base.install.class_data import (
 )
 from tests.support.paths import ROOT
 
-
 ALL = ("start.jar", "classes.jsa", "no-groovy.jsa")
 
 

@@ -17,14 +17,19 @@ from harness.run.jmeter.command import environment
 from tests.support.paths import ROOT
 
 HEAP = Heap(first_mb=275, limit_mb=1024, young_mb=112)
-CROWDED = replace(HEAP, is_crowded=True)
+CROWDED = replace(HEAP, survivor_ratio=6)
 
 
 @pytest.mark.parametrize(
     ("jvm_args", "heap", "has", "lacks"),
     [
         ("", HEAP, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m", "Survivor"),
-        ("", CROWDED, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m -XX:InitialSurvivorRatio=6 ", "-Xmn275m"),
+        (
+            "",
+            CROWDED,
+            "-Xmn112m -XX:-UsePSAdaptiveSurvivorSizePolicy -XX:InitialSurvivorRatio=6 ",
+            "-Xmn275m",
+        ),
         ("-XX:+UseG1GC", HEAP, "-Xms275m -Xmx1024m ", "-Xmn"),  # other collectors choose it themselves
         ("-XX:+UseG1GC", CROWDED, "-Xms275m -Xmx1024m ", "Survivor"),
         ("", Heap(97, 97), "-Xms97m -Xmx97m ", "-Xmn"),
