@@ -21,6 +21,9 @@ _CONNECTION = "org.apache.http.impl.conn.LoggingManagedHttpClientConnection"
 def test_a_user_keeps_a_small_buffer_of_a_connection_and_none_of_the_log(tmp_path: Path) -> None:
     """Each user waits for a response when the byte arrays of the heap are counted, twice.
 
+    Java's array of buffers outside the heap has 80 bytes for each thread instead of 4 KB, and the rules of all time zones
+    are not there.
+
     With HttpClient's buffers of 8 KB, for reading, for writing and for torn lines, and that of the log it was 38 KB.
     """
     kept = []
@@ -43,4 +46,8 @@ def _counted(home: Path, server: HostileServer, users: int) -> tuple[int, int]:
     (jmeter,) = (one for one in processes_of(home) if one.name() == "java")
     shown = subprocess.run(["jcmd", str(jmeter.pid), "GC.class_histogram"], capture_output=True, text=True, check=True)
     found = printed_classes(shown.stdout.splitlines())
+    threads = found["java.nio.ByteBuffer[]"]
+    assert threads.instance_count >= users
+    assert threads.size_bytes < 100 * threads.instance_count
+    assert "java.time.LocalDate" not in found or found["java.time.LocalDate"].instance_count < 1_000
     return found[_CONNECTION].instance_count, found["byte[]"].size_bytes
