@@ -21,8 +21,8 @@ _CONNECTION = "org.apache.http.impl.conn.LoggingManagedHttpClientConnection"
 def test_a_user_keeps_a_small_buffer_of_a_connection_and_none_of_the_log(tmp_path: Path) -> None:
     """Each user waits for a response when the byte arrays of the heap are counted, twice.
 
-    Java's array of buffers outside the heap has 80 bytes for each thread instead of 4 KB, and the rules of all time zones
-    are not there.
+    Java's array of buffers outside the heap has 80 bytes for each thread instead of 4 KB, and the rules of all time
+    zones are not there.
 
     With HttpClient's buffers of 8 KB, for reading, for writing and for torn lines, and that of the log it was 38 KB.
     """
