@@ -15,6 +15,7 @@ from uuid import uuid4
 import psutil
 
 from harness.base import git, units
+from harness.base.install.class_data import data_for
 from harness.base.java import jmeter_environment
 from harness.base.once import stamp_of
 from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
@@ -116,6 +117,7 @@ def prepare(
     credentials = credentials_option(secret_headers, goes_across=spec.plan.allow.credentials_across)
     memory = _memory(spec)
     command = _command(spec, target, properties, context, credentials, memory)
+    command = replace(command, environment={**data_for(sent), **command.environment})
     record = _record(spec, directory, system, command, context, memory)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
@@ -182,7 +184,7 @@ def _command(
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
-            **environment(spec.profile, memory.heap),
+            **environment(spec.profile, memory.heap, context.jmeter.java),
             **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import ClassVar, NamedTuple
-
-import jinja2
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.tables import toml_key
+
+if TYPE_CHECKING:
+    import jinja2
 
 Setting = str | int | float | bool | list[str]
 Settings = Mapping[str, Setting]
@@ -24,7 +26,6 @@ Keys = Mapping[str, str]
 
 _TEXT, _COMMAND = "give a text", "give a list of texts"
 _NAMED = ("name",)
-_JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True)
 
 
 @dataclass(frozen=True)
@@ -235,10 +236,19 @@ class Manifest:
 _TYPE_NAMES = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list"}
 
 
+@cache
+def _jinja() -> jinja2.Environment:
+    import jinja2  # deferred: the runs of a target have no templates, and would keep it for their whole time
+
+    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True)
+
+
 def render(text: str, context: Context, where: str) -> str:
     """Return the template `text` filled from `context`. The UsageError for an unknown name starts with `where`."""
+    import jinja2  # deferred, as in _jinja
+
     try:
-        return _JINJA.from_string(text).render(context)
+        return _jinja().from_string(text).render(context)
     except (jinja2.TemplateError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error}", f"in the template {_shortened(text)!r}") from None
 
@@ -253,8 +263,10 @@ def applies(when: str, context: Context, where: str) -> bool:
     """Return whether the condition `when` (a Jinja expression, empty for always) is true."""
     if not when:
         return True
+    import jinja2  # deferred, as in _jinja
+
     try:
-        return bool(_JINJA.compile_expression(when, undefined_to_none=False)(**context))
+        return bool(_jinja().compile_expression(when, undefined_to_none=False)(**context))
     except (jinja2.TemplateError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error}", f"in the condition {when!r}") from None
 

@@ -134,6 +134,15 @@ def test_samples_can_be_counted_before_what_writes_the_numbers_is_loaded(verb, c
     assert not {"jinja2", *(f"harness.{name}" for name in late)} & loaded
 
 
+@pytest.mark.real
+def test_a_run_holds_nothing_while_it_waits_that_only_systems_and_statistics_need():
+    code = "import sys, harness.commands.run, harness.run.jmeter.progress; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = set(done.stdout.split())
+    assert {"harness.run.measure", "psutil", "rich"} <= loaded
+    assert not {"jinja2", "pandas", "numpy", "scipy", "boto3", "mcp", "markdown_it"} & loaded
+
+
 @pytest.mark.parametrize(
     ("program", "options", "message"),
     [

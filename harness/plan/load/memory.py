@@ -16,7 +16,9 @@ from harness.plan.spec import Target
 
 # Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): live objects, without bodies of responses.
 _BASE_MB = 64
-_USER_KB, _PROPERTY_KB, _TLS_KB = 36.0, 0.11, 14.0
+_USER_KB, _PROPERTY_KB, _TLS_KB = 32.0, 0.11, 14.0
+# So much less while the responses of a user have at most 2 KB: its connection then has a smaller buffer.
+_SMALL_KB = 6.0
 # Each thread has a parser of JEXL, whatever it evaluates, and the buffers of each file that only it reads.
 _JEXL_KB, _OWN_FILE_KB = 42.0, 25.0
 # A heap that is fuller than this is collected all the time; responses and rows need the rest.
@@ -27,8 +29,11 @@ _ROUND_MB = 256
 # Without heap_mb: the limit has at least this room for bodies of responses, if the machine has it, and new objects have
 # this part of the heap, for so many users and for each further one.
 _LIMIT_MB = 1024
-_YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 32.0
-_CROWD = 200
+_YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 38.0
+# So many users start that their new objects fill what Java has for those that are in use when it collects. They need so
+# much for each user, which is a fifth to an eighth of the new objects; that leaves as much for the others in less.
+_CROWD, _CROWD_YOUNG_MB = 200, 74
+_SURVIVOR_KB, _SURVIVOR_RATIOS = 9.0, (5, 8)
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 
 
@@ -36,13 +41,13 @@ _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 class Heap:
     """The heap of JMeter's JVM: its size at the start, its limit, and that of new objects; None for Java's choice.
 
-    With `is_crowded` so many users start that their objects fill what Java has for new ones that are in use.
+    One of `survivor_ratio` parts of the new objects may be in use when they are collected; None for Java's choice.
     """
 
     first_mb: int
     limit_mb: int
     young_mb: int | None = None
-    is_crowded: bool = False
+    survivor_ratio: int | None = None
 
 
 def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int) -> Heap:
@@ -53,11 +58,24 @@ def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int)
     if given_mb is not None:
         return Heap(given_mb, given_mb)
     users = _users(load)
-    young_mb = _YOUNG_MB + math.ceil(max(0, users - _YOUNG_USERS) * _YOUNG_USER_KB / _KB_PER_MB)
-    first_mb = math.ceil((_BASE_MB + users * each_kb / _KB_PER_MB) / _FILLED) + young_mb
+    young_mb = _CROWD_YOUNG_MB if users > _CROWD else _YOUNG_MB
+    young_mb += math.ceil(max(0, users - _YOUNG_USERS) * _YOUNG_USER_KB / _KB_PER_MB)
+    first_mb, old_mb = (math.ceil(_live_mb(users, one_kb) / _FILLED) for one_kb in (each_kb - _SMALL_KB, each_kb))
     most_mb = int(_OF_MEMORY * memory_bytes / units.BYTES_PER_MB)
-    limit_mb = min(most_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB))
-    return Heap(min(first_mb, limit_mb), limit_mb, min(young_mb, limit_mb // 3), users > _CROWD)
+    limit_mb = min(most_mb, max(_LIMIT_MB, math.ceil((old_mb + young_mb) / _ROUND_MB) * _ROUND_MB))
+    young_mb = min(young_mb, max(limit_mb // 3, limit_mb - old_mb))
+    return Heap(min(first_mb + young_mb, limit_mb), limit_mb, young_mb, _survivor_ratio(users, young_mb))
+
+
+def _survivor_ratio(users: int, young_mb: int) -> int | None:
+    if users <= _CROWD:
+        return None
+    least, most = _SURVIVOR_RATIOS
+    return max(least, min(most, int(young_mb * _KB_PER_MB / (users * _SURVIVOR_KB))))
+
+
+def _live_mb(users: int, each_kb: float) -> float:
+    return _BASE_MB + users * each_kb / _KB_PER_MB
 
 
 def _users(load: Load) -> int:
@@ -97,7 +115,7 @@ def check_memory(load: Load, each_kb: float, heap_mb: int) -> None:
     users = _users(load)
     if users <= users_most(heap_mb, each_kb):
         return
-    needed_mb = _BASE_MB + users * each_kb / _KB_PER_MB
+    needed_mb = _live_mb(users, each_kb)
     least_mb = math.ceil(needed_mb / _FILLED / _ROUND_MB) * _ROUND_MB
     what = (
         f"{users:,} users of this plan need a heap of about {least_mb} MB "

@@ -63,6 +63,7 @@ public final class AllowedConnections {
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);
+        ReadBuffers.install(instrumentation);
         Redirects.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);
@@ -71,6 +72,7 @@ public final class AllowedConnections {
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
         Users.install(instrumentation);
+        ZoneNames.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");
         }

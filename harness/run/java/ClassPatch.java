@@ -103,6 +103,11 @@ abstract class ClassPatch {
             copy(in.available());
         } catch (IOException error) {
             throw new IllegalStateException(error); // both ends are arrays
+        } finally {
+            in = null; // the transformer stays, and would keep them: 3 MB of all patches
+            out = null;
+            texts = null;
+            entries = null;
         }
         return bytes.toByteArray();
     }

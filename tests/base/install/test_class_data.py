@@ -11,6 +11,7 @@ import pytest
 
 from harness.base.install import class_data, integrity
 from harness.base.install.class_data import (
+    data_for,
     leave_wanted_class_data,
     remove_changed,
     start_jar,
@@ -19,6 +20,8 @@ from harness.base.install.class_data import (
     want_class_data,
 )
 from tests.support.paths import ROOT
+
+ALL = ("start.jar", "classes.jsa", "no-groovy.jsa")
 
 
 @pytest.fixture
@@ -31,12 +34,12 @@ def started(tmp_path):
     java.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
     java.chmod(0o755)
 
-    def arguments(*given, stored=("start.jar", "classes.jsa")):
-        for name in ("start.jar", "classes.jsa"):
+    def arguments(*given, stored=ALL, **more):
+        for name in ALL:
             (home / "class-data" / name).unlink(missing_ok=True)
         for name in stored:
             (home / "class-data" / name).touch()
-        variables = {"PATH": "/usr/bin:/bin", "JAVA_HOME": str(java.parents[1])}
+        variables = {"PATH": "/usr/bin:/bin", "JAVA_HOME": str(java.parents[1]), **more}
         done = subprocess.run(
             [home / "bin" / "jmeter", *given], capture_output=True, text=True, check=True, env=variables
         )
@@ -52,12 +55,33 @@ def test_a_load_starts_with_the_data_and_its_arguments_stay_as_they_are(started)
 
 
 @pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("<HTTPSamplerProxy/>${__jexl3(1 > 0,)}", "no-groovy"),
+        ("<BeanShellSampler/>", "no-groovy"),
+        ("${__groovy(1)}", "classes"),
+        ('<JSR223Timer/><stringProp name="scriptLanguage"></stringProp>', "classes"),  # Groovy is its default
+        ("<ScriptSampler>Groovy</ScriptSampler>", "classes"),
+    ],
+)
+def test_only_a_plan_with_groovy_starts_with_its_data(started, text, data):
+    found = started("-n", "-t", "plan.jmx", **data_for(text.encode()))
+    assert f"-XX:SharedArchiveFile=HOME/class-data/{data}.jsa" in found
+
+
+def test_where_the_data_without_groovy_are_missing_jmeter_starts_without_data(started):
+    found = started("-n", "-t", "plan.jmx", stored=("start.jar", "classes.jsa"), **data_for(b""))
+    assert "HOME/class-data/start.jar" in found
+    assert not [option for option in found if option.startswith("-XX:SharedArchiveFile")]
+
+
+@pytest.mark.parametrize(
     ("given", "stored"),
     [
-        (("-t", "plan.jmx"), ("start.jar", "classes.jsa")),  # the window
-        (("-n", "-Jsearch_paths=/plugins"), ("start.jar", "classes.jsa")),
-        (("-n", "-Juser.classpath=/driver.jar"), ("start.jar", "classes.jsa")),
-        (("-n", "-Jplugin_dependency_paths=/plugins"), ("start.jar", "classes.jsa")),
+        (("-t", "plan.jmx"), ALL),  # the window
+        (("-n", "-Jsearch_paths=/plugins"), ALL),
+        (("-n", "-Juser.classpath=/driver.jar"), ALL),
+        (("-n", "-Jplugin_dependency_paths=/plugins"), ALL),
         (("-n", "-t", "plan.jmx"), ()),
     ],
 )
@@ -137,7 +161,7 @@ case "$JDK_JAVA_OPTIONS" in
 *) echo "SIGSEGV"; exit 134 ;;
 esac
 data=${JDK_JAVA_OPTIONS#*ArchiveClassesAtExit=}
-echo "without lambdas" >"${data%%\\"*}"
+echo "without lambdas$(printf ' %s' "$@" | grep -o ' -Jgroovy=.*')" >"${data%%\\"*}"
 """
 
 
@@ -164,7 +188,8 @@ def linked(tmp_path, monkeypatch):
 def test_where_java_crashes_over_a_lambda_the_data_are_stored_without_lambdas(linked, capsys):
     folder = linked("one")
     assert (folder / "classes.jsa").read_text() == "without lambdas\n"
-    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "start.jar"]
+    assert (folder / "no-groovy.jsa").read_text() == "without lambdas -Jgroovy=false\n"
+    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "no-groovy.jsa", "start.jar"]
     assert "ended with exit code 134; storing them without lambdas\n" in capsys.readouterr().err
 
 
@@ -180,7 +205,7 @@ def test_a_jar_is_not_removed_while_another_harness_replaces_it(linked, monkeypa
     sums = iter([False, True])  # seen before and after the other one has the lock
     monkeypatch.setattr(integrity, "has_sum", lambda _: next(sums))
     remove_changed(folder.parent)
-    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "start.jar"]
+    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "no-groovy.jsa", "start.jar"]
     monkeypatch.setattr(integrity, "has_sum", lambda _: False)
     remove_changed(folder.parent)
     assert not folder.exists()

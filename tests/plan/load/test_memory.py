@@ -32,22 +32,32 @@ def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
 
 
 def test_the_heap_begins_with_what_the_users_need_and_its_limit_has_room_for_bodies():
-    # 64 MB and 50 KB per user are 70 % of the old objects; new ones have 80 MB, and 32 KB per user after 1,000.
+    # 64 MB and 50 KB per user, 6 less at the start, are 70 % of the old objects; new ones have 80 MB, or 74 with more
+    # than 200 users, and 38 KB per user after 1,000.
     assert heap_of(load(1), 50.0, None, _LARGE) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
-    assert heap_of(load(1000), 51.2, None, _LARGE) == Heap(163 + 80, limit_mb=1024, young_mb=80, is_crowded=True)
-    assert heap_of(load(20_000), 51.2, None, _LARGE) == Heap(1520 + 674, limit_mb=2304, young_mb=674, is_crowded=True)
+    assert heap_of(load(1000), 51.2, None, _LARGE) == Heap(155 + 74, limit_mb=1024, young_mb=74, survivor_ratio=8)
+    assert heap_of(load(20_000), 51.2, None, _LARGE) == Heap(1353 + 780, limit_mb=2304, young_mb=780, survivor_ratio=5)
     assert heap_of(OpenLoad(100.0, 0.0, 60.0), 50.0, None, _LARGE) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
 
 
 def test_without_heap_mb_the_heap_is_within_a_small_machine_or_container():
     small = 512 * units.BYTES_PER_MB
     assert heap_of(load(1), 50.0, None, small) == Heap(first_mb=92 + 80, limit_mb=384, young_mb=80)
-    assert heap_of(load(5000), 50.0, None, small) == Heap(384, limit_mb=384, young_mb=128, is_crowded=True)
+    assert heap_of(load(5000), 50.0, None, small) == Heap(384, limit_mb=384, young_mb=128, survivor_ratio=5)
     assert heap_of(load(1), 50.0, 600, small) == Heap(600, 600, None)
     most = users_most(384, 50.0)
     check_memory(load(most), 50.0, heap_of(load(most), 50.0, None, small).limit_mb)
     with pytest.raises(UsageError, match="the load generator has 384 MB"):
         check_memory(load(most + 100), 50.0, heap_of(load(most + 100), 50.0, None, small).limit_mb)
+
+
+@pytest.mark.parametrize(("users", "ratio"), [(200, None), (201, 8), (1000, 8), (2000, 6), (5000, 5), (20_000, 5)])
+def test_what_is_in_use_when_new_objects_are_collected_has_room_for_each_user(users, ratio):
+    heap = heap_of(load(users), 50.0, None, _LARGE)
+    assert heap.survivor_ratio == ratio
+    if ratio:
+        assert heap.young_mb * 1024 / ratio / users > 7.8
+        assert heap.young_mb * (1 - 2 / ratio) >= 55
 
 
 @pytest.mark.parametrize("users", [1, 1000, 10_800, 50_000])
@@ -81,8 +91,9 @@ def test_the_estimate_is_near_what_was_measured(plan, measured_kb):
 
 
 def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_path):
+    """29 KB with responses of up to 2 KB; the estimate is for those of more, whose connection has 6 KB more."""
     write_requests([OneRequest("http://shop/")], tmp_path, "one", "one")
-    for target, measured_kb in (("http://shop:80", 45), ("https://shop:443", 59)):
+    for target, measured_kb in (("http://shop:80", 29 + 6), ("https://shop:443", 59)):
         assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2
 
 

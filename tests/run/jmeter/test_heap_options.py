@@ -1,12 +1,15 @@
 """The options of JMeter's JVM about its heap."""
 
 import os
+import platform
+import subprocess
 from dataclasses import replace
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.plan.load.memory import Heap
 from harness.plan.spec import load_profile
 from harness.run import prepare
@@ -14,14 +17,19 @@ from harness.run.jmeter.command import environment
 from tests.support.paths import ROOT
 
 HEAP = Heap(first_mb=275, limit_mb=1024, young_mb=112)
-CROWDED = replace(HEAP, is_crowded=True)
+CROWDED = replace(HEAP, survivor_ratio=6)
 
 
 @pytest.mark.parametrize(
     ("jvm_args", "heap", "has", "lacks"),
     [
         ("", HEAP, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m", "Survivor"),
-        ("", CROWDED, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m -XX:InitialSurvivorRatio=6 ", "-Xmn275m"),
+        (
+            "",
+            CROWDED,
+            "-Xmn112m -XX:-UsePSAdaptiveSurvivorSizePolicy -XX:InitialSurvivorRatio=6 ",
+            "-Xmn275m",
+        ),
         ("-XX:+UseG1GC", HEAP, "-Xms275m -Xmx1024m ", "-Xmn"),  # other collectors choose it themselves
         ("-XX:+UseG1GC", CROWDED, "-Xms275m -Xmx1024m ", "Survivor"),
         ("", Heap(97, 97), "-Xms97m -Xmx97m ", "-Xmn"),
@@ -29,10 +37,36 @@ CROWDED = replace(HEAP, is_crowded=True)
 )
 def test_the_heap_is_that_of_the_load_or_of_the_profile(jvm_args, heap, has, lacks):
     profile = replace(load_profile(ROOT / "env", "local"), generator_jvm_args=jvm_args)
-    found = environment(profile, heap)
+    found = environment(profile, heap, "17.0.15")
     assert has in found["HEAP"]
     assert lacks not in found["HEAP"]
     assert found["JVM_ARGS"].endswith(jvm_args)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_known"),
+    [
+        *(("17.0.8", False), ("17.0.9", True), ("17.0.9.1", True), ("17.0.15", True), ("17", False), ("17-ea", False)),
+        *(("18.0.2", False), ("20.0.2", False), ("21", False), ("21.0.0", False), ("21.0.1", True), ("21.0.8", True)),
+        *(("22", True), ("22-ea", True), ("25", True), ("25.0.1", True), ("25.0.1-beta", True)),
+    ],
+)
+def test_java_gets_an_option_only_where_it_knows_it(version, is_known, monkeypatch):
+    profile = load_profile(ROOT / "env", "local")
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    assert ("TrimNativeHeapInterval" in environment(profile, HEAP, version)["HEAP"]) is is_known
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    assert "TrimNativeHeapInterval" not in environment(profile, HEAP, version)["HEAP"]
+
+
+@pytest.mark.real
+def test_this_java_starts_with_all_options_of_the_heap():
+    options = environment(load_profile(ROOT / "env", "local"), CROWDED, jmeter_java_version())["HEAP"]
+    done = subprocess.run(
+        [jmeter_java_path(), *options.split(), "-XX:+UseParallelGC", "-version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "warning" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("of_container", "usable"), [(None, 24_000), (512, 512), (90_000, 24_000)])

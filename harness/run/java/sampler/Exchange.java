@@ -108,6 +108,9 @@ final class Exchange implements EofSensorWatcher {
             socket.getOutputStream().write(encoded.bytes());
             ConnectTimes.written(result, beganNs);
             metrics = connection.getMetrics();
+            if (metrics.getReceivedBytesCount() > Internals.SMALL_BYTES) { // the response before this one
+                Internals.restoreInput(connection);
+            }
             metrics.reset();
             HttpResponse response = RECEIVER.receive(encoded.request(), connection, context);
             isReusable = encoded.isKept() && DefaultConnectionReuseStrategy.INSTANCE.keepAlive(response, encoded.reuse());

@@ -20,6 +20,7 @@ import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.protocol.HttpClientContext;
 import org.apache.http.conn.ConnectionKeepAliveStrategy;
 import org.apache.http.impl.client.BasicCredentialsProvider;
+import org.apache.http.impl.io.SessionInputBufferImpl;
 import org.apache.http.pool.PoolEntry;
 import org.apache.http.util.ByteArrayBuffer;
 import org.apache.jmeter.protocol.http.control.AuthManager;
@@ -46,13 +47,16 @@ final class Internals {
     private static final Field LEASED = field("org.apache.http.impl.conn.CPoolProxy", "poolEntry");
     private static final Field INPUT = field("org.apache.http.impl.BHttpConnectionBase", "inBuffer");
     private static final Field LINE = field("org.apache.http.impl.io.SessionInputBufferImpl", "lineBuffer");
+    private static final Field READ = field("org.apache.http.impl.io.SessionInputBufferImpl", "buffer");
     private static final Field OUTPUT = field("org.apache.http.impl.BHttpConnectionBase", "outbuffer");
     private static final Field WRITTEN = field("org.apache.http.impl.io.SessionOutputBufferImpl", "buffer");
     private static final int LINE_BYTES = 256;
-    /** HttpClient's buffer for writing, and what is left of it, in which most heads have room. */
-    private static final int WRITTEN_BYTES = 8 * 1024;
+    /** HttpClient's buffers for reading and for writing, and what is left of that for writing: most heads have room. */
+    private static final int BUFFER_BYTES = 8 * 1024;
     private static final int LEFT_BYTES = 512;
-    /** The connections of the thread whose buffer for writing is smaller. */
+    /** The longest response, with its head, for which a connection keeps a buffer of this size for reading. */
+    static final int SMALL_BYTES = 2 * 1024;
+    /** The connections of the thread whose buffers are smaller. */
     private static final ThreadLocal<List<HttpConnection>> SHRUNK = new ThreadLocal<>();
 
     private Internals() {}
@@ -99,12 +103,14 @@ final class Internals {
 
     /**
      * Gives a new connection of the pool smaller buffers, which each user would keep: for a line that comes in two reads,
-     * where HttpClient's has 8 KB and this one grows, and for writing, which a request that is written at once does not use.
+     * where HttpClient's has 8 KB and this one grows, for writing, which a request that is written at once does not use, and
+     * for reading, until {@link #restoreInput}; Java has another one of that size outside the heap for each user.
      */
     static void shrinkBuffers(HttpClientConnection leased) {
         try {
             var connection = (HttpConnection) ((PoolEntry<?, ?>) LEASED.get(leased)).getConnection();
             LINE.set(INPUT.get(connection), new ByteArrayBuffer(LINE_BYTES));
+            READ.set(INPUT.get(connection), new byte[SMALL_BYTES]);
             WRITTEN.set(OUTPUT.get(connection), new ByteArrayBuffer(LEFT_BYTES));
             List<HttpConnection> shrunk = SHRUNK.get();
             if (shrunk == null) {
@@ -118,7 +124,26 @@ final class Internals {
         }
     }
 
-    /** Gives the user's connections their buffers for writing again: HttpClient is about to use them. */
+    /** Gives a connection HttpClient's buffer for reading again: its responses would need one read more. */
+    static void restoreInput(HttpClientConnection leased) {
+        try {
+            var entry = (PoolEntry<?, ?>) LEASED.get(leased);
+            if (entry != null) { // another thread may have closed the connection
+                restoreInput(entry.getConnection());
+            }
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static void restoreInput(Object connection) throws IllegalAccessException {
+        var input = (SessionInputBufferImpl) INPUT.get(connection);
+        if (((byte[]) READ.get(input)).length < BUFFER_BYTES && !input.hasBufferedData()) {
+            READ.set(input, new byte[BUFFER_BYTES]);
+        }
+    }
+
+    /** Gives the user's connections their buffers again: HttpClient is about to use them. */
     static void restoreBuffers() {
         List<HttpConnection> shrunk = SHRUNK.get();
         if (shrunk == null) {
@@ -126,7 +151,8 @@ final class Internals {
         }
         try {
             for (HttpConnection connection : shrunk) {
-                WRITTEN.set(OUTPUT.get(connection), new ByteArrayBuffer(WRITTEN_BYTES));
+                WRITTEN.set(OUTPUT.get(connection), new ByteArrayBuffer(BUFFER_BYTES));
+                restoreInput(connection);
             }
             SHRUNK.remove();
         } catch (IllegalAccessException error) {
