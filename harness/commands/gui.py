@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         folder = Path(name)
         guardian.remove_at_end(folder)
         variables = {
-            **gui_environment(profile, java),
+            **gui_environment(profile),
             **jmeter_environment(),
             **(opened.secrets or {}),
             **guardian.environment,
@@ -134,10 +134,10 @@ def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mappi
     return [*command, *(f"-J{name}={value}" for name, value in properties.items())]
 
 
-def gui_environment(profile: Profile, java: str) -> dict[str, str]:
+def gui_environment(profile: Profile) -> dict[str, str]:
     """Return heap and options of JMeter's JVM; its start script switches windows off, and the last option decides."""
     heap_mb = profile.generator_heap_mb or _HEAP_MB
-    found = environment(profile, Heap(heap_mb, heap_mb), java)
+    found = environment(profile, Heap(heap_mb, heap_mb))
     return {**found, "JVM_ARGS": f"{found['JVM_ARGS']} -Djava.awt.headless=false".strip()}
 
 

@@ -184,7 +184,7 @@ def _command(
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
-            **environment(spec.profile, memory.heap, context.jmeter.java),
+            **environment(spec.profile, memory.heap),
             **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,

@@ -5,13 +5,12 @@ The working directory of JMeter is the run directory; all paths in its command a
 
 from __future__ import annotations
 
-import math
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.base.java import jmeter_jvm_knows
 from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.memory import Heap
@@ -39,8 +38,8 @@ _SHADOW, _SMALL_STACKS = "-XX:StackShadowPages=10", ("x86_64", "AMD64")
 _ARENAS = "2"
 
 # What compilers freed, 5 to 30 MB, stays with the C library until it is asked for it; that takes milliseconds of one
-# thread. Java would not start with an option that it does not know: it has this one, on Linux, since these updates.
-_TRIM, _TRIM_SINCE = "-XX:TrimNativeHeapInterval=10000", {17: 9, 21: 1}
+# thread.
+_TRIM, _TRIM_INTERVAL_MS = "TrimNativeHeapInterval", 10_000
 
 # The part of the new objects that may be in use when they are collected. As many users start, Java would give a third
 # to them, twice, and then it keeps objects of running requests as old ones, until all must be collected at once. For
@@ -118,19 +117,14 @@ def _escaped(text: str) -> str:
     return "".join(chr(code) if chr(code).isalnum() and code < 0x80 else f"\\u{code:04x}" for code in codes)
 
 
-def environment(profile: Profile, heap: Heap, java: str) -> dict[str, str]:
-    """Return the environment variables with the heap size and options of JMeter's JVM, of this version of Java."""
+def environment(profile: Profile, heap: Heap) -> dict[str, str]:
+    """Return the environment variables with the heap size and options of JMeter's JVM."""
     size = f"-Xms{heap.first_mb}m -Xmx{heap.limit_mb}m -XX:MaxMetaspaceSize=256m"
     if heap.young_mb and "GC" not in profile.generator_jvm_args:  # other collectors choose it themselves
         size += f" -Xmn{heap.young_mb}m" + (f" {_SURVIVORS}={heap.survivor_ratio}" if heap.survivor_ratio else "")
     if platform.machine() in _SMALL_STACKS:
         size += f" {_SHADOW}"
-    if platform.system() == "Linux" and _can_trim(java):
-        size += f" {_TRIM}"
+    if jmeter_jvm_knows(_TRIM):
+        size += f" -XX:{_TRIM}={_TRIM_INTERVAL_MS}"
     jvm_args = f"{_NO_DUMP} {profile.generator_jvm_args}".rstrip()
     return {"MALLOC_ARENA_MAX": _ARENAS, "HEAP": f"{size} {_LOG_BUFFERS}", "JVM_ARGS": jvm_args}
-
-
-def _can_trim(java: str) -> bool:
-    release, update = (int(part) for part in re.sub(r"^(\d+)(?:\.\d+\.(\d+))?.*", r"\1 0\2", java).split())
-    return release > max(_TRIM_SINCE) or update >= _TRIM_SINCE.get(release, math.inf)
