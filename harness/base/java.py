@@ -5,7 +5,6 @@ This module runs before .venv exists: standard library only.
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import shutil
@@ -95,22 +94,6 @@ def jmeter_java_path() -> str:
     """Return the Java for JMeter and its load generators: from JAVA_HOME_FOR_JMETER if set, else `java_path`."""
     home = os.environ.get(_JMETER_JAVA_VARIABLE)
     return str(Path(home) / "bin" / "java") if home else java_path()
-
-
-def jmeter_jvm_knows(option: str) -> bool:
-    """Return whether the JVM that runs JMeter has an option: with one that it does not know it would not start.
-
-    Updates of one release differ in it, and so do those of different makers. Its library has the names of all.
-    """
-    java = _installed(jmeter_java_path())
-    if java is None:
-        return False
-    path = java.parent.parent / "lib" / "server" / "libjvm.so"
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as library:
-            return library.find(option.encode()) >= 0
-    except (OSError, ValueError):  # no such library, or an empty one
-        return False
 
 
 def jmeter_environment() -> dict[str, str]:

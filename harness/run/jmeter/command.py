@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.base.java import jmeter_jvm_knows
 from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.memory import Heap
@@ -36,10 +35,6 @@ _LOG_BUFFERS = "-Dlog4j2.enable.threadlocals=false -Dlog4j2.enable.direct.encode
 _SHADOW, _SMALL_STACKS = "-XX:StackShadowPages=10", ("x86_64", "AMD64")
 # Each thread would have one of 16 arenas of memory outside the heap, or more, which stay as large as they once were.
 _ARENAS = "2"
-
-# What compilers freed, 5 to 30 MB, stays with the C library until it is asked for it; that takes milliseconds of one
-# thread.
-_TRIM, _TRIM_INTERVAL_MS = "TrimNativeHeapInterval", 10_000
 
 # The part of the new objects that may be in use when they are collected. As many users start, Java would give a third
 # to them, twice, and then it keeps objects of running requests as old ones, until all must be collected at once. For
@@ -124,7 +119,5 @@ def environment(profile: Profile, heap: Heap) -> dict[str, str]:
         size += f" -Xmn{heap.young_mb}m" + (f" {_SURVIVORS}={heap.survivor_ratio}" if heap.survivor_ratio else "")
     if platform.machine() in _SMALL_STACKS:
         size += f" {_SHADOW}"
-    if jmeter_jvm_knows(_TRIM):
-        size += f" -XX:{_TRIM}={_TRIM_INTERVAL_MS}"
     jvm_args = f"{_NO_DUMP} {profile.generator_jvm_args}".rstrip()
     return {"MALLOC_ARENA_MAX": _ARENAS, "HEAP": f"{size} {_LOG_BUFFERS}", "JVM_ARGS": jvm_args}

@@ -42,22 +42,6 @@ def test_the_heap_is_that_of_the_load_or_of_the_profile(jvm_args, heap, has, lac
     assert found["JVM_ARGS"].endswith(jvm_args)
 
 
-@pytest.mark.parametrize(
-    ("library", "is_known"), [(b"...\0TrimNativeHeapInterval\0...", True), (b"\0MaxHeapSize\0", False), (b"", False)]
-)
-def test_java_gets_an_option_only_where_it_knows_it(library, is_known, tmp_path, monkeypatch):
-    profile = load_profile(ROOT / "env", "local")
-    for folder, name, content in (("bin", "java", b"#!/bin/sh\n"), ("lib/server", "libjvm.so", library)):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / name).write_bytes(content)
-    monkeypatch.setenv("JAVA_HOME_FOR_JMETER", str(tmp_path))
-    assert "TrimNativeHeapInterval" not in environment(profile, HEAP)["HEAP"]  # a Java that cannot be started
-    (tmp_path / "bin" / "java").chmod(0o755)
-    assert ("TrimNativeHeapInterval" in environment(profile, HEAP)["HEAP"]) is is_known
-    (tmp_path / "lib/server/libjvm.so").unlink()
-    assert "TrimNativeHeapInterval" not in environment(profile, HEAP)["HEAP"]
-
-
 @pytest.mark.real
 def test_this_java_starts_with_all_options_of_the_heap():
     options = environment(load_profile(ROOT / "env", "local"), CROWDED)["HEAP"]
