@@ -19,6 +19,7 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
+from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.load.memory import user_kb
 from harness.plan.plan import load_plan
 from harness.report.tables import table
@@ -32,6 +33,7 @@ _HEAP_MB = 4096
 _WAIT_S = 600.0
 _SETTLE_S = 5.0
 _STOP_S = 120.0
+_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _memory(plan: str, users: int, home: Path) -> Memory:
     more = [f"--home={home}", f"--reports={home / 'reports'}", "--ramp=5s", "--stop=none"]
     process = subprocess.Popen([*command, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        jmeter = _jmeter_of(process, users)
+        jmeter = _jmeter_of(process, users, home)
         time.sleep(_SETTLE_S)
         _jcmd(jmeter.pid, "GC.run")  # leaves what finalizers hold
         # The live objects of one moment; what heap_info says also has the garbage since the collection.
@@ -89,17 +91,31 @@ def _memory(plan: str, users: int, home: Path) -> Memory:
         process.communicate(timeout=_STOP_S)
 
 
-def _jmeter_of(process: subprocess.Popen[str], users: int) -> psutil.Process:
-    """Return the JMeter of a run as soon as it has a thread for each user."""
+def _jmeter_of(process: subprocess.Popen[str], users: int, home: Path) -> psutil.Process:
+    """Return the JMeter of a run as soon as all users have sent requests: its rows know how many are there."""
     until_s = time.monotonic() + _WAIT_S
     while time.monotonic() < until_s:
         if process.poll() is not None:
             raise StartError(f"the run ended: {(process.stderr.read() if process.stderr else '').strip()}", "see above")
         for child in _jmeters(process.pid):
-            if child.num_threads() >= users:
+            if users_there(home) >= users:
                 return child
         time.sleep(0.5)
     raise StartError(f"{users} users were not active after {_WAIT_S:.0f} s", "drive fewer")
+
+
+def users_there(home: Path) -> int:
+    """Return the users that the last whole row of the newest run has; 0 before there is one."""
+    newest = max(home.glob("reports/*/*/" + SAMPLES_NAME), key=lambda path: path.stat().st_mtime_ns, default=None)
+    if newest is None:
+        return 0
+    with newest.open("rb") as file:
+        columns = file.readline().decode().strip().split(",")
+        file.seek(max(file.tell(), newest.stat().st_size - _TAIL_BYTES))
+        rows = [line.split(b",") for line in file.read().split(b"\n")[:-1]]
+    # no text of a row of these plans has a comma
+    whole = [row for row in rows if len(row) == len(columns)]
+    return int(whole[-1][columns.index("allThreads")]) if whole else 0
 
 
 def _jmeters(pid: int) -> Iterator[psutil.Process]:
