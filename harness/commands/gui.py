@@ -40,6 +40,7 @@ from harness.run.jmeter.command import environment, settings_options
 from harness.run.jmeter.java_classes import check_classes
 from harness.run.jmeter.process import JMeterHome
 from harness.run.powers import Subject
+from harness.run.prepare import usable_cores
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
 _HEAP_MB = 1024
@@ -137,7 +138,7 @@ def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mappi
 def gui_environment(profile: Profile) -> dict[str, str]:
     """Return heap and options of JMeter's JVM; its start script switches windows off, and the last option decides."""
     heap_mb = profile.generator_heap_mb or _HEAP_MB
-    found = environment(profile, Heap(heap_mb, heap_mb))
+    found = environment(profile, Heap(heap_mb, heap_mb), usable_cores())
     return {**found, "JVM_ARGS": f"{found['JVM_ARGS']} -Djava.awt.headless=false".strip()}
 
 

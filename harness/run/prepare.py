@@ -184,7 +184,7 @@ def _command(
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
-            **environment(spec.profile, memory.heap),
+            **environment(spec.profile, memory.heap, usable_cores()),
             **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,

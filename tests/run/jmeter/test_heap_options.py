@@ -36,15 +36,21 @@ CROWDED = replace(HEAP, survivor_ratio=6)
 )
 def test_the_heap_is_that_of_the_load_or_of_the_profile(jvm_args, heap, has, lacks):
     profile = replace(load_profile(ROOT / "env", "local"), generator_jvm_args=jvm_args)
-    found = environment(profile, heap)
+    found = environment(profile, heap, 2)
     assert has in found["HEAP"]
     assert lacks not in found["HEAP"]
     assert found["JVM_ARGS"].endswith(jvm_args)
 
 
+@pytest.mark.parametrize(("core_count", "has"), [(1, True), (2, True), (7, True), (8, False), (64, False)])
+def test_java_has_no_fewer_compilers_than_it_would_choose(core_count, has):
+    found = environment(load_profile(ROOT / "env", "local"), HEAP, core_count)
+    assert ("-XX:CICompilerCount=4" in found["HEAP"]) is has
+
+
 @pytest.mark.real
 def test_this_java_starts_with_all_options_of_the_heap():
-    options = environment(load_profile(ROOT / "env", "local"), CROWDED)["HEAP"]
+    options = environment(load_profile(ROOT / "env", "local"), CROWDED, 2)["HEAP"]
     done = subprocess.run(
         [jmeter_java_path(), *options.split(), "-XX:+UseParallelGC", "-version"], capture_output=True, text=True
     )
