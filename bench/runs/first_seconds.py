@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import sys
 import tempfile
@@ -30,9 +31,9 @@ from harness.base.errors import EXIT_OK, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB
+from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.over_time import Frame, line_chart, series
 from harness.report.tables import table
-from harness.run.directory import write_whole
 from harness.run.prepare import usable_cores
 
 _log = stderr_log("bench: ")
@@ -41,6 +42,7 @@ _CONNECTIONS, _MANY = 50, 1000
 _LONGEST, _PERIOD_S = 12, 0.1  # a load may last so many times as long as on an idle machine
 _BACK_END_S, _CHART_S = 30, 20
 _CHARTED = ("lth run", "JMeter")
+_CHART_NAMES = re.compile(r"first-seconds-\w+\.svg")
 _US_PER_S = 1_000_000
 _COLUMNS = {
     "first_s": ("to the first requests, s", "{:.1f}"),
@@ -53,12 +55,17 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class Side:
-    """A tool, or a build of ours, with what its command has of its own: values by name."""
+    """A tool, or a build of ours; `own` are values of its command that other sides do not have."""
 
     name: str
     tool: LoadTool
     own: Mapping[str, str] = field(default_factory=dict)
     values: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in _COLUMNS})
+
+    @property
+    def is_charted(self) -> bool:
+        """Whether we read the samples of its loads."""
+        return self.tool.name in _CHARTED
 
     @classmethod
     def of_build(cls, name: str, folder: Path, python: str, more: str = "") -> Side:
@@ -104,7 +111,9 @@ def bench(options: argparse.Namespace) -> int:
         if options.charts:
             with StartedSystem(PLAN, home, "fast") as target:
                 _warm(target, home)
-                write_charts_of([(side.name, _seconds_of(side, target, home)) for side in sides], Path(options.charts))
+                drawn = [side for side in sides if side.is_charted]
+                timelines = {side.name: _timeline_of(side, target, home) for side in drawn}
+            write_charts(Path(options.charts), charts_of(timelines), _CHART_NAMES)
     print(first_seconds_table(sides))
     return EXIT_OK
 
@@ -128,29 +137,27 @@ def _round(sides: Sequence[Side], seconds: int, home: Path, gatling: str) -> Non
                 side.values["error_ms"].append(own - measured.wire_p99_ms)
 
 
-def _seconds_of(side: Side, target: str, home: Path) -> DataFrame:
-    """Return the samples of a load of the seconds that a chart has; empty for a tool whose files we do not read."""
+def _timeline_of(side: Side, target: str, home: Path) -> DataFrame:
+    """Return the timeline of a load of the seconds that a chart has."""
     values = side.values_of(target, _CONNECTIONS, _CHART_S, home, "")
     with load_of(side.tool, side.tool.command, values, home) as load:
         load.wait()
-        return read_jtl(str(load.file(side.tool.samples))).samples() if side.tool.name in _CHARTED else DataFrame()
+        return read_jtl(str(load.file(side.tool.samples))).timeline()
 
 
-def write_charts_of(samples: Sequence[tuple[str, DataFrame]], folder: Path) -> None:
-    """Write a chart of the requests per second and one of their p99, ms, of each second after the first request."""
-    charts = {"throughput": ("Requests", "req/s", "size"), "p99": ("p99 of the response time", "ms", "p99")}
-    for name, (title, unit, column) in charts.items():
+def charts_of(timelines: Mapping[str, DataFrame]) -> list[Chart]:
+    """Return a chart of the requests per second and one of their p99, ms; the timelines are by side."""
+    titles = {"throughput": ("Requests", "req/s"), "p99": ("p99 of the response time", "ms")}
+    charts = []
+    for name, (title, unit) in titles.items():
         lines = []
-        for side, rows in samples:
-            if rows.empty:
-                continue
-            end_s = (rows.start_time - rows.start_time.min()).dt.total_seconds() + rows.elapsed_ms / 1000
-            by_second = rows.elapsed_ms.groupby(end_s.astype(int))
-            figures = by_second.size() if column == "size" else by_second.quantile(0.99, interpolation="higher")
-            found = {int(second): float(value) for second, value in figures.items() if second < _CHART_S}
-            lines.append(series(side, [second + 0.5 for second in found], list(found.values())))
-        chart = line_chart(Frame(f"{title}, {_CONNECTIONS} connections", unit, end_s=_CHART_S), lines)
-        write_whole(folder / f"first-seconds-{name}.svg", chart)
+        for side, rows in timelines.items():
+            whole = rows[rows.second < _CHART_S]
+            values = whole.sample_count / whole.length_s if name == "throughput" else whole.p99_ms
+            lines.append(series(side, list(whole.second + whole.length_s / 2), list(values)))
+        svg = line_chart(Frame(f"{title}, {_CONNECTIONS} connections", unit, end_s=_CHART_S), lines)
+        charts.append(Chart(f"first-seconds-{name}.svg", svg))
+    return charts
 
 
 def _warm(target: str, home: Path) -> None:

@@ -2,8 +2,10 @@
 
 import pandas
 
-from bench.runs.first_seconds import Side, first_seconds_table, write_charts_of
+from bench.runs.first_seconds import _CHART_NAMES, Side, charts_of, first_seconds_table
+from bench.runs.load_tools import TOOLS
 from harness.base.project import SHIPPED
+from harness.report.charts.chart import write_charts
 
 
 def test_the_table_has_the_median_and_the_range_of_each_build():
@@ -25,10 +27,9 @@ def test_a_build_is_called_with_its_own_options():
 
 
 def test_the_charts_have_the_rate_and_the_p99_of_each_second(tmp_path):
-    start = pandas.to_datetime([1_000 + at_ms for at_ms in (0, 500, 1_200, 1_300)], unit="ms", utc=True)
-    rows = pandas.DataFrame({"start_time": start, "elapsed_ms": [10, 900, 30, 40]})
-    write_charts_of([("now", rows), ("wrk", pandas.DataFrame())], tmp_path)
+    columns = {"second": [0, 1, 20], "length_s": [1, 1, 1], "sample_count": [1, 3, 9], "p99_ms": [10, 900, 5_000]}
+    write_charts(tmp_path, charts_of({"now": pandas.DataFrame(columns)}), _CHART_NAMES)
     rate, p99 = ((tmp_path / f"first-seconds-{name}.svg").read_text() for name in ("throughput", "p99"))
     assert "now: least 1, most 3, last 3" in rate
     assert "now: least 10, most 900, last 900" in p99
-    assert "wrk" not in rate + p99
+    assert {tool.name for tool in TOOLS if Side(tool.name, tool).is_charted} == {"lth run", "JMeter"}
