@@ -72,6 +72,7 @@ def test_jtls_are_compared_like_their_paths(reports, capsys):
     check(compare(*map(read_jtl, paths)), json_of(reports, capsys, names=paths))
 
 
+@pytest.mark.real
 def test_a_pin_means_its_run(reports, tmp_path):
     copied = tmp_path / "reports"
     (copied / "tiny").mkdir(parents=True)

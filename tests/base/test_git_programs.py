@@ -69,6 +69,7 @@ def _markers(root: Path) -> list[str]:
     return sorted(path.name for path in root.glob("marker-*"))
 
 
+@pytest.mark.real
 def test_the_repository_would_start_programs(repository):
     subprocess.run(["git", "-C", repository, "status"], capture_output=True, check=False)
     assert _markers(repository)

@@ -1,5 +1,7 @@
 """The bench of verdicts: how its tables count, and which plans it runs."""
 
+import pytest
+
 from bench.runs.verdicts import embedded_plans, verdict_aims, verdicts_table
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict
 
@@ -24,6 +26,7 @@ def test_the_reasons_are_counted():
     assert verdicts_table({"lb": verdicts(1, 2)}).splitlines()[-1] == "| lb | 3 | 1 | 2 DOUBTFUL | not steady (2) |"
 
 
+@pytest.mark.real
 def test_a_plan_without_a_system_of_its_own_is_left_out():
     plans = embedded_plans()
     assert "killbill-stripe" in plans

@@ -25,6 +25,7 @@ def test_changes_are_those_within_a_round(speeds):
     assert before[4] == f"-20.0 % ({interval.format('-20.0 %')}) |"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("factor", "is_met"), [(1.0, False), (1.1, True)])
 def test_the_aim_is_the_ratio_of_the_throughputs(speeds, factor, is_met):
     current = [Speed(one.cpu_us, factor * one.rate_per_s) for one in speeds[CURRENT]]

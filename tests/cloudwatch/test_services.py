@@ -79,6 +79,7 @@ def test_after_another_run_a_service_without_a_rise_is_not_called_idle():
     assert "1 of 2 services took part. Of 1 it is not known: " in services_text(Services((), participants), "x")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("deviation", [0.001, 0.005, 0.01])
 def test_noise_makes_no_service_a_participant(deviation):
     chance = random.Random(7)

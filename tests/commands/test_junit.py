@@ -49,6 +49,7 @@ def test_verdict_and_each_goal_of_a_run_are_test_cases():
     assert cases("report", "run-02_1") == {"verdict": {"shop/run-02_1": "error"}}
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_each_file_of_a_table_is_a_test_case_with_the_goals_that_were_given():
     good, bad = (f"reports/shop/run-0{number}_1/samples.jtl" for number in (1, 2))
@@ -76,6 +77,7 @@ def test_every_verb_that_judges_takes_it():
         assert "junit" in [one.name for one in taken], verb
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_an_earlier_file_does_not_survive_a_command_that_measured_nothing():
     cases("report", "run-01_1")

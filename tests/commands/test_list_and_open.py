@@ -59,6 +59,7 @@ def test_runs_are_listed_newest_first_with_verdict_load_and_key_metrics():
     assert rows[1].split()[-3:] == ["402", "1.69", "missed"]
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_the_number_of_runs_and_the_plan_limit_the_list_which_says_what_is_left_out():
     assert printed("list", "-n", "1").splitlines()[1:][-1] == "3 more: lth list -n 4"
@@ -68,6 +69,7 @@ def test_the_number_of_runs_and_the_plan_limit_the_list_which_says_what_is_left_
     assert "did you mean shop? there are runs of: other, shop" in refused("list", "shp")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_the_list_is_printed_as_json_with_exact_numbers():
     found = json.loads(printed("list", "shop", "-n", "2", "--json"))
@@ -96,6 +98,7 @@ def test_two_thousand_runs_are_listed_without_reading_them_all(tmp_path):
     assert time.process_time() - began < 1.0
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_the_newest_runs_are_names_of_the_projects_plan():
     answer = json.loads(command("lth", "compare", "-2", "-1", "--format=json").stdout)
@@ -106,12 +109,14 @@ def test_the_newest_runs_are_names_of_the_projects_plan():
     assert "baseline is run-01_2" in printed("baseline", "other/-1")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_a_name_that_two_plans_have_is_that_of_the_projects_plan():
     assert "reports/shop/pinned.toml: baseline is run-01_2" in printed("baseline", "run-01_2")
     assert "reports/other/pinned.toml: baseline is run-01_2" in printed("baseline", "run-01_2", "-p", "other")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_the_history_is_that_of_the_projects_plan():
     before = sorted(current_project().folder.rglob("*"))
@@ -133,6 +138,7 @@ def test_a_terminal_gets_a_short_history_and_no_file(project):
     assert sorted(project.rglob("*")) == before
 
 
+@pytest.mark.real
 def test_the_report_written_last_is_opened_and_its_path_printed_where_there_is_no_browser(project):
     assert printed("open", "other/run-01_2") == "reports/other/run-01_2.html\n"
     page = project / "reports/other/run-01_2.html"
@@ -143,6 +149,7 @@ def test_the_report_written_last_is_opened_and_its_path_printed_where_there_is_n
     assert "no-such" in refused("open", "no-such")
 
 
+@pytest.mark.real
 def test_a_browser_gets_the_address_of_the_page(project, tmp_path, monkeypatch):
     opened = tmp_path / "opened"
     browser = tmp_path / "browser"
@@ -166,6 +173,7 @@ def test_a_command_about_one_run_takes_the_newest_one():
     assert "lth report: RUN is missing; name the runs to merge" in refused("report", "--merge")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_a_topic_that_has_no_page_names_the_pages_that_speak_of_it():
     said = refused("help", "hadolint")

@@ -46,6 +46,7 @@ def test_two_equal_runs_are_ok_where_earlier_runs_show_that_runs_hardly_differ(c
     assert "- set-up differences: none recorded" in lines
 
 
+@pytest.mark.real
 def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
     assert compare("run-07_1", "run-07_3", "--anyway") == 1
     text = capsys.readouterr().out
@@ -94,6 +95,7 @@ def test_a_doubtful_run_is_judged_only_with_anyway(compare, reports, capsys):
     assert f"- Judged anyway, although tiny/run-08_1 is DOUBTFUL: {LAW}." in text
 
 
+@pytest.mark.real
 def test_an_invalid_run_exits_with_3(compare, reports):
     make_run(reports, "tiny/run-08_1", is_success=False)
     assert compare("run-07_1", "run-08_1") == 3
@@ -173,6 +175,7 @@ def test_the_plan_sets_thresholds_and_the_option_overrides_them(compare, home, c
     assert (thresholds["average"], thresholds["p99"], thresholds["p95"]) == (0.9, 0.5, 0.1)
 
 
+@pytest.mark.real
 def test_runs_with_other_users_are_refused_and_compared_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", users=5)
     with pytest.raises(UsageError, match=r"not alike: users: 2 in the baseline, 5 in the contender; .* --anyway"):
@@ -183,6 +186,7 @@ def test_runs_with_other_users_are_refused_and_compared_with_anyway(compare, rep
     assert "users: 2 in the baseline, 5 in the contender" in text.split("**What weakens it:**")[1]
 
 
+@pytest.mark.real
 def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", label="Refund")
     compare("run-07_1", "run-08_1")

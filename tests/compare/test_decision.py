@@ -301,6 +301,7 @@ def test_without_a_total_the_labels_decide():
     assert (found.verdict, found.reasons) == (CANNOT_TELL, ("Pay: 50,000 samples → none, and 1 more label",))
 
 
+@pytest.mark.real
 def test_any_metrics_give_a_finite_result_and_a_reason():
     random = Random(1)
     for number in range(40):

@@ -60,6 +60,7 @@ def test_a_signed_change_is_recognised():
     assert not signed_rows("REGRESSED +21.5 %\nCANNOT TELL. Seen: average within ±21.5 %; run-07_1, folio-2")
 
 
+@pytest.mark.real
 def test_no_text_of_a_comparison_has_a_signed_change_with_cannot_tell():
     words = set()
     for found in comparisons():

@@ -47,11 +47,13 @@ def page_of(stored: Path, kind: str, **changes: object) -> str:
     return path.with_suffix(".md").read_text()
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_finished_experiment_has_its_parts_in_their_order(kind, stored):
     assert_first_screen(page_of(stored, kind), *KINDS[kind][2])
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_interrupted_experiment_says_so_first_and_how_it_continues(kind, stored):
     page = page_of(stored, kind, state="running")
@@ -60,6 +62,7 @@ def test_an_interrupted_experiment_says_so_first_and_how_it_continues(kind, stor
     assert "--resume=" in screen_of(page)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("kind", "record_type", "outcome_of", "render"),
     [("ab", AbRecord, ab_outcome, ab_report), ("tune", TuneRecord, tune_outcome, tune_report)],

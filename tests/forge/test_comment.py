@@ -203,6 +203,7 @@ def test_on_gitlab_the_note_is_created_once_and_edited_and_the_status_is_set(rep
     assert "merge_requests/13: not found" in failure(unknown, 2)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("variable", BASES)
 def test_the_comment_has_the_changes_of_the_test_plans_since_the_base(
     report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str

@@ -42,6 +42,7 @@ def history_of(reports, label="TOTAL", metric="average", last=None):
     return history(runs_of(read_catalogue(reports).entries, "tiny"), "tiny", label, metric_of(metric), last)
 
 
+@pytest.mark.real
 def test_the_change_is_against_the_median_of_the_runs_before(tmp_path):
     days(tmp_path, 99, 199, 109, 164)  # averages 100, 200, 110 and 165 ms
     (line,) = history_of(tmp_path).lines
@@ -51,6 +52,7 @@ def test_the_change_is_against_the_median_of_the_runs_before(tmp_path):
     assert [point.change_ratio for point in line.points] == [None, *map(pytest.approx, (1.0, -4 / 15, 0.5))]
 
 
+@pytest.mark.real
 def test_an_invalid_run_is_listed_but_not_counted(tmp_path):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", elapsed_ms=5, failures=120, started_at="2026-01-03T00:00:00Z")
@@ -60,6 +62,7 @@ def test_an_invalid_run_is_listed_but_not_counted(tmp_path):
     assert [point.run for point in line.valid] == ["run-07_1", "run-07_2", "run-07_4"]
 
 
+@pytest.mark.real
 def test_a_doubtful_run_is_listed_with_its_metrics_but_not_counted(tmp_path):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", elapsed_ms=899, samples=99, started_at="2026-01-03T00:00:00Z")
@@ -96,6 +99,7 @@ def test_runs_of_other_users_profile_machine_or_target_are_separate(tmp_path):
     ]
 
 
+@pytest.mark.real
 def test_last_keeps_the_newest_and_their_medians_of_all_before(tmp_path):
     days(tmp_path, 99, 199, 109)
     (line,) = history_of(tmp_path, last=1).lines
@@ -149,6 +153,7 @@ def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     assert cells_of(changes, "p99 ms", "change %") == [["101", ""]]
 
 
+@pytest.mark.real
 def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
     days(tmp_path, 99, 199, 109)
     (line,) = history_of(tmp_path).lines
@@ -261,6 +266,7 @@ def test_lasting_changes_are_in_table_chart_and_data(tmp_path):
     assert ",run-07_9," in marked[0]
 
 
+@pytest.mark.real
 def test_an_accepted_change_begins_with_its_nightly_run_although_earlier_runs_started_after_midnight(tmp_path):
     for name, started_at in (
         ("run-260108_1", "2026-01-08T23:58:00Z"),
@@ -294,6 +300,7 @@ def test_axis_labels_never_touch_although_the_last_one_is_shifted(count):
     assert all(right - left > 2 * half + 8 for left, right in pairwise(columns))
 
 
+@pytest.mark.real
 def test_otava_gets_a_column_of_numbers_for_each_metric(tmp_path, capsys):
     days(tmp_path, 99, 199)
     add_run(tmp_path, "tiny/run-07_3", users=5, started_at="2026-01-01T00:00:00Z")

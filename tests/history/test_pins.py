@@ -60,6 +60,7 @@ def test_a_pin_of_a_deleted_run_is_listed_as_such(reports):
     assert printed() == "tiny: old is run-09_9, deleted\n"
 
 
+@pytest.mark.real
 def test_a_doubtful_run_is_pinned_with_a_warning_and_an_invalid_one_is_refused(reports):
     add_run(reports, "tiny/run-01_2", samples=60, seconds=120)
     assert "tiny/run-01_2 is DOUBTFUL: every comparison with it is CANNOT TELL" in printed("run-01_2")
@@ -91,6 +92,7 @@ def test_wrong_use_is_one_line(arguments, line):
     assert "\n" not in text
 
 
+@pytest.mark.real
 def test_a_pin_that_several_plans_have_needs_its_plan_to_be_removed(reports):
     add_run(reports, "other/run-01_1")
     for plan in ("tiny", "other"):

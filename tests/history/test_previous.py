@@ -18,6 +18,7 @@ def previous(reports, number):
     return found.name if found else None
 
 
+@pytest.mark.real
 def test_the_newest_earlier_run_is_taken_and_the_first_run_has_none(tmp_path):
     for number in (1, 2, 3):
         run(tmp_path, number)
@@ -26,6 +27,7 @@ def test_the_newest_earlier_run_is_taken_and_the_first_run_has_none(tmp_path):
     assert previous_run(read_catalogue(tmp_path).entries, "tiny/run-09_1") is None
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "changes",
     [

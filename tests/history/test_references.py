@@ -39,6 +39,7 @@ def named(found):
     return [(one.name, one.role, one.problem) for one in found]
 
 
+@pytest.mark.real
 def test_a_run_is_compared_with_the_previous_one_and_with_each_pin(reports):
     write_pins(reports / "tiny", {"baseline": "run-01_1", "again": "run-01_1"})
     found = compared(reports)
@@ -49,17 +50,20 @@ def test_a_run_is_compared_with_the_previous_one_and_with_each_pin(reports):
     assert [one.link for one in found] == ["run-01_2.md", "run-01_1.md"]
 
 
+@pytest.mark.real
 def test_a_pinned_run_that_is_also_the_previous_one_is_compared_once(reports):
     write_pins(reports / "tiny", {"baseline": "run-01_2"})
     assert named(compared(reports)) == [("tiny/run-01_2", "previous run, pinned as baseline", "")]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("base", ["run-01_1", "tiny/run-01_1", "baseline"])
 def test_base_replaces_the_previous_run_and_the_pins(reports, base):
     role = "pinned as baseline" if base == "baseline" else "--base"
     assert named(compared(reports, base)) == [("tiny/run-01_1", role, "")]
 
 
+@pytest.mark.real
 def test_base_may_be_a_report_outside_of_the_reports_folder(reports, tmp_path_factory):
     path = tmp_path_factory.mktemp("old") / "before.md"
     shutil.copy(reports / "tiny" / "run-01_1.md", path)
@@ -68,6 +72,7 @@ def test_base_may_be_a_report_outside_of_the_reports_folder(reports, tmp_path_fa
     assert (found.metrics[0], found.total.base[0], found.total.new[0]) == ("average", 101.0, 101.0)
 
 
+@pytest.mark.real
 def test_compare_0_compares_with_nothing(reports):
     assert compared(reports, references=NO_REFERENCES) == ()
 
@@ -92,6 +97,7 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
     assert named(compared(reports))[1][2] == ("the runs are not alike: users: 9 in the baseline, 2 in the contender")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("base", "line"),
     [

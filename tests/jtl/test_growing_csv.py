@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_a_later_header_line_sets_the_columns_of_all_rows_after_it():
     assert [one.elapsed_ms for one in grown(data, [2, 1, 1])] == [100, 100, 100]
 
 
+@pytest.mark.real
 @given(LAYOUTS, st.lists(st.one_of(st.just({}), CHANGES), min_size=1, max_size=5), st.data(), ENDS)
 def test_whatever_the_rows_and_chunks_are_the_samples_are_those_of_the_whole_file(columns, changes, data, end):
     rows = [row(columns, one) for one in changes]

@@ -112,6 +112,7 @@ def test_a_terminal_shows_a_bar_and_removes_it_at_the_end():
     assert shown.rindex(ERASE_LINE) > shown.rindex("rows")
 
 
+@pytest.mark.real
 def test_an_interruption_leaves_the_terminal_clean():
     shown = in_terminal("interrupt")
     assert shown.rindex(SHOW_CURSOR) > shown.rindex(HIDE_CURSOR)

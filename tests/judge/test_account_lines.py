@@ -6,13 +6,11 @@ import pytest
 
 from harness.jtl.inputs import resolve
 from harness.judge.account import LINES, Balance
-from harness.judge.loads import LoadTally
 from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.metrics.tally import Scope
 from harness.metrics.window import describe, parse_window
-from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
-from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
+from harness.plan.load.model import OPEN, LoadRecord
 from harness.report.account_table import account_line, account_table, accounts_line, accounts_table
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts
@@ -147,6 +145,7 @@ def open_run(samples, rate_per_s=30.0, **changes):
     return a_run(samples, LoadRecord(OPEN, None, rate_per_s, 0.0, float(LENGTH_S), None, 0.0), **changes)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("samples", "balance", "text"),
     [
@@ -172,6 +171,7 @@ def test_more_arrivals_than_asked_are_another_load():
     assert twice.verdict.state == INVALID
 
 
+@pytest.mark.real
 def test_arrivals_are_those_that_the_agent_counted():
     made = counted([3] * LENGTH_S, arrivals=(15,) * LENGTH_S)
     found = line(open_run(arrivals(30), groups=(made,)), "asked-offered")
@@ -224,6 +224,7 @@ def test_rows_that_jmeter_wrote_and_the_file_lacks_are_missing(missing, state):
     assert line(summary, "offered-read").left == f"{len(samples) + missing} rows written"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("more", "state"), [(0, VALID), (1, DOUBTFUL), (100, DOUBTFUL), (6000, INVALID)])
 def test_rows_that_the_file_has_and_jmeter_did_not_write_are_another_runs(more, state):
     """A file that was put together from two, or with rows twice, has more than one run wrote."""
@@ -239,6 +240,7 @@ def test_rows_that_the_file_has_and_jmeter_did_not_write_are_another_runs(more, 
 # read = counted
 
 
+@pytest.mark.real
 def test_a_tail_that_is_slower_than_the_window_is_a_doubt():
     samples, begin_ms = users_of(), (START_S + 120) * 1000
     before, after = ([one for one in samples if (one.start_ms >= begin_ms) is late] for late in (False, True))
@@ -264,6 +266,7 @@ def test_pauses_are_those_of_all_timers_that_the_agent_counted_not_those_of_the_
     assert line(summary, "users-time").balance is balance, account_table(summary.account)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("parts", [0, 2])
 def test_the_parts_of_a_redirect_are_not_time_of_their_own(parts):
     samples = users_of(elapsed_ms=400)
@@ -370,6 +373,7 @@ def of_user(user, once_s):
         yield sample(label, 200, start_ms, thread_name=f"Users 1-{user}", all_threads=USERS)
 
 
+@pytest.mark.real
 def test_thirds_are_not_those_of_other_requests_than_the_table():
     once = [one._replace(label="Log in") for one in users_of(users=2)]
     tally = Scope(("Log in",)).tally()
@@ -377,24 +381,3 @@ def test_thirds_are_not_those_of_other_requests_than_the_table():
         tally.add(one)
     assert summarise(tally, "x", None).thirds is None
     assert summarise(tally_of(users_of()), "x", None).thirds is not None
-
-
-@pytest.mark.parametrize(("left", "balance"), [(0, Balance.BALANCED), (1, Balance.DOUBT), (4, Balance.INVALID)])
-def test_users_of_one_of_several_loads_that_leave_are_missing_from_it(left, balance):
-    names = ("Browse", "Buy")
-    loads = tuple(GroupLoad(name, (Stage(10, None, 0.0, float(LENGTH_S)),), think_time_s=0.78) for name in names)
-    load = SeveralLoads(loads)
-    samples = [
-        one._replace(thread_name=one.thread_name.replace("Users", names[number % 2]), group_threads=10)
-        for number, one in enumerate(users_of())
-    ]
-    alive = [[10] * LENGTH_S, [10] * 150 + [10 - left] * (LENGTH_S - 150)]
-    groups = tuple(counted(users, 7800, name=name) for users, name in zip(alive, names, strict=True))
-    run = record(load=load_record(load, PlanLoad(20, 0.0, 300.0, 0.78)), once_labels=(), took_s=303.0, groups=groups)
-    tally = Scope(thread_groups=names).tally()
-    for one in samples:
-        tally.add(one)
-    options = SummaryOptions(loads=[LoadTally.of(one, tally, None) for one in loads])
-    found = line(summarise(tally, "x", run, options=options), "asked-offered")
-    assert found.balance is balance
-    assert found.text == (f"Buy: {left} of 10 users ended at 150 s of the requested 5 min" if left else "")

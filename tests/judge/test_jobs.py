@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import build, to_plain
 from harness.compare.decision import compare
@@ -205,6 +207,7 @@ def test_a_job_that_the_end_of_the_run_cut_off_is_invalid_unless_the_run_was_end
     assert summary_of(None, stopped_early="p95 above 5 s").verdict.state != INVALID
 
 
+@pytest.mark.real
 def test_the_duration_of_a_job_is_compared_with_one_value_per_run() -> None:
     def side(name: str, scale: float) -> list[RunResult]:
         durations_ms = (50_000, 50_500, 49_500, 50_200, 49_800)

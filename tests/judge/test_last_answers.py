@@ -42,6 +42,7 @@ def test_a_plan_of_few_requests_whose_last_one_is_long_is_none():
     assert "late-end" not in warnings_of([*short, sample(start_ms=1_002_000, elapsed_ms=60_000, all_threads=1)])
 
 
+@pytest.mark.real
 def test_one_user_with_long_requests_is_none():
     samples = [sample(start_ms=1_000_000 + 30_000 * number, elapsed_ms=29_000, all_threads=1) for number in range(1001)]
     assert "late-end" not in warnings_of(samples)

@@ -59,6 +59,7 @@ def test_a_step_before_the_window_that_fails_is_a_doubt(label, thread, failed_co
     assert (summary.verdict.state != VALID) is bool(text)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("share", "balance"), [(0.0, Balance.BALANCED), (0.02, Balance.DOUBT), (0.1, Balance.DOUBT), (0.5, Balance.DOUBT)]
 )
@@ -113,6 +114,7 @@ def test_users_who_wait_in_vain_are_missing_from_what_is_counted_whenever_they_b
         assert [one for one in summary.verdict.reasons if "depends on when" in one] == []
 
 
+@pytest.mark.real
 def test_what_jmeter_closed_at_the_end_of_an_open_load_is_no_failure_of_the_system():
     samples = arrivals(30)
     end_ms = (START_S + LENGTH_S) * 1000

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import pytest
+
 from harness.base.records import build, to_plain
 from harness.compare.preconditions import mismatches
 from harness.jtl.sample import Sample, thread_group_of
@@ -76,6 +78,7 @@ def test_each_load_has_its_labels_users_and_law() -> None:
     assert build(RunSummary, json.loads(json.dumps(to_plain(summary)))) == summary
 
 
+@pytest.mark.real
 def test_the_slow_loads_of_a_tenant_do_not_hide_behind_the_requests_of_another() -> None:
     stage = (Stage(1, None, 0, 60),)
     names = {"Browse (college)": "college", "Buy (college)": "college", "Browse (school)": "school"}

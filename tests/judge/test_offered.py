@@ -139,6 +139,7 @@ def test_each_of_several_loads_is_compared_with_its_own_stages():
     assert (fewer.balance, fewer.text) == (Balance.INVALID, "Visit: 918 of 1,775 arrivals were not made")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("group", "stages", "text"),
     [
@@ -158,6 +159,7 @@ def test_idle_users_of_one_of_several_loads_are_a_doubt(group, stages, text):
     assert (found.balance, found.text) == (Balance.DOUBT if text else Balance.BALANCED, text)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("share", "balance"), [(1.0, Balance.BALANCED), (0.93, Balance.DOUBT), (0.5, Balance.INVALID)])
 def test_requests_per_second_that_a_timer_does_not_send_are_missing(share, balance):
     stages = (Stage(20, None, 10, 60, requests_per_s=50.0), Stage(20, None, 10, 60, requests_per_s=100.0))
@@ -171,6 +173,7 @@ def test_requests_per_second_that_a_timer_does_not_send_are_missing(share, balan
     assert found.balance is balance, found
 
 
+@pytest.mark.real
 def test_an_open_load_that_pauses_and_catches_up_did_not_arrive_as_asked():
     made = [0 if 100 <= at_s < 130 else 60 if 130 <= at_s < 160 else 30 for at_s in range(300)]
     summary = open_run(samples_of(30), groups=(counted([3] * 300, arrivals=tuple(made)),))
@@ -200,6 +203,7 @@ def test_a_throughput_timer_that_paused_nobody_asked_for_a_rate_that_was_not_rea
         assert (found.text == text) is bool(is_late and is_paced)
 
 
+@pytest.mark.real
 def test_arrivals_that_one_of_several_loads_left_out_are_named():
     load = LoadRecord(
         OPEN, None, 30.0, 0.0, 300.0, None, 0.0, loads=(GroupLoad("Users", (Stage(None, 30.0, 0, 300),)),)
@@ -239,6 +243,7 @@ def two_steps(is_sent):
     return sorted(both, key=Sample.end_ms.fget)
 
 
+@pytest.mark.real
 def test_a_step_that_is_no_longer_sent_while_users_go_on_is_a_doubt():
     summary = a_run(two_steps(lambda second: second < 150), steps=STEPS_OF_PLAN)
     found = line(summary, "asked-offered")
@@ -248,6 +253,7 @@ def test_a_step_that_is_no_longer_sent_while_users_go_on_is_a_doubt():
     assert found.text in summary.verdict.reasons
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("buy_s", "ended"), [(225, True), (150, True), (100, False)])
 def test_a_step_of_one_of_several_loads_that_is_no_longer_sent_is_a_doubt_unless_its_load_may_have_ended(buy_s, ended):
     loads = GroupLoad("Sell", (Stage(20, None, 0, 225),)), GroupLoad("Buy", (Stage(10, None, 0, buy_s),))
@@ -258,6 +264,7 @@ def test_a_step_of_one_of_several_loads_that_is_no_longer_sent_is_a_doubt_unless
     assert ("No longer sent: 1 step of the plan (Ship it, after 100 s)" in found.text) is ended
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "is_sent",
     [
@@ -272,6 +279,7 @@ def test_a_step_that_is_sent_in_turns_or_at_the_start_has_not_ended(is_sent):
     assert found.balance is Balance.BALANCED
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("step", [PlanStep("Ship it", True), PlanStep("Ship it", False, may_end=True)])
 def test_a_step_that_the_plan_may_skip_or_leave_has_not_ended(step):
     steps = (PlanStep("Pay", False), step)

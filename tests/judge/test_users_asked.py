@@ -5,6 +5,11 @@ from dataclasses import replace
 import pytest
 
 from harness.judge.account import Balance
+from harness.judge.loads import LoadTally
+from harness.judge.summarise import SummaryOptions, summarise
+from harness.metrics.tally import Scope
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import PlanLoad, load_record
 from harness.run.group_counts import DONE, NO_DATA, EarlyEnd
 from harness.run.record import AutoEndRecord
 from tests.judge.test_account_lines import (
@@ -16,7 +21,7 @@ from tests.judge.test_account_lines import (
     line,
     users_of,
 )
-from tests.support.factories import closed_load, sample
+from tests.support.factories import closed_load, record, sample
 
 LOOPS = closed_load(users=USERS, ramp_s=0.0, duration_s=None, loops=300, think_time_s=0.78)
 
@@ -82,3 +87,25 @@ def test_users_who_wait_for_a_last_answer_after_enough_requests_are_not_missing(
     last = sample("Pay", 30_000, START_S * 1000 + 298_000, thread_name="Users 1-1", all_threads=1)
     load = replace(REQUESTS, requests=5900)
     assert line(a_run([*users_of(), last], load), "asked-offered").balance is Balance.BALANCED
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("left", "balance"), [(0, Balance.BALANCED), (1, Balance.DOUBT), (4, Balance.INVALID)])
+def test_users_of_one_of_several_loads_that_leave_are_missing_from_it(left, balance):
+    names = ("Browse", "Buy")
+    loads = tuple(GroupLoad(name, (Stage(10, None, 0.0, float(LENGTH_S)),), think_time_s=0.78) for name in names)
+    load = SeveralLoads(loads)
+    samples = [
+        one._replace(thread_name=one.thread_name.replace("Users", names[number % 2]), group_threads=10)
+        for number, one in enumerate(users_of())
+    ]
+    alive = [[10] * LENGTH_S, [10] * 150 + [10 - left] * (LENGTH_S - 150)]
+    groups = tuple(counted(users, 7800, name=name) for users, name in zip(alive, names, strict=True))
+    run = record(load=load_record(load, PlanLoad(20, 0.0, 300.0, 0.78)), once_labels=(), took_s=303.0, groups=groups)
+    tally = Scope(thread_groups=names).tally()
+    for one in samples:
+        tally.add(one)
+    options = SummaryOptions(loads=[LoadTally.of(one, tally, None) for one in loads])
+    found = line(summarise(tally, "x", run, options=options), "asked-offered")
+    assert found.balance is balance
+    assert found.text == (f"Buy: {left} of 10 users ended at 150 s of the requested 5 min" if left else "")

@@ -193,6 +193,7 @@ def values(endpoint, name, **headers):
     }
 
 
+@pytest.mark.real
 def test_one_address_serves_the_runs_of_a_series_and_no_count_of_one_is_in_another(directory, spec):
     endpoint = Endpoint()
     with endpoint.served as served:

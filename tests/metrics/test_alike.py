@@ -27,6 +27,7 @@ def jtl(path, rows):
     return str(path)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("which", ["failures", "part", "end", "merged first"])
 def test_a_file_of_which_another_one_has_much_is_refused(tmp_path, which):
     whole, other = rows_of(1), rows_of(2)
@@ -63,6 +64,7 @@ def test_a_transaction_and_its_request_and_short_requests_of_two_generators_are_
         assert read_tally(resolve([str(path)])).row_count == len(rows)
 
 
+@pytest.mark.real
 def test_files_of_load_generators_of_the_same_time_are_added_up(tmp_path):
     names = [jtl(tmp_path / f"{seed}.jtl", rows_of(seed)) for seed in range(4)]
     assert read_tally(resolve(names)).row_count == 1600

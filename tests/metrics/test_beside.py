@@ -175,6 +175,7 @@ def test_parts_of_some_requests_have_averages_of_their_own(tmp_path, kind, name)
     assert next(one.text for one in result.verdict.goals) == f"{name} 4.00 ms, goal 3 ms"
 
 
+@pytest.mark.real
 def test_the_json_of_a_run_has_them_and_their_batches(tmp_path):
     result = stored(tmp_path, "run-01_1", lines_of("sessions", 4, duration_us=4_000_000))
     page = json.loads((tmp_path / "tiny" / "run-01_1.json").read_text())

@@ -289,6 +289,7 @@ def test_thread_groups_are_counted_apart_in_one_pass(tmp_path, program):
     assert list(buy.kinds) == [("Page", "500", "OK")]
 
 
+@pytest.mark.real
 def test_without_a_timeline_only_times_per_second_are_not_counted(tmp_path, program):
     data = HEAD + lines_of(3000)
     path = tmp_path / "x.jtl"

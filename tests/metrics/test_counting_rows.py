@@ -47,6 +47,7 @@ ODD = {
 _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.counterpart] if name in _SLOW else []) for name in ODD]
 )
@@ -202,6 +203,7 @@ def test_rows_that_nearly_look_like_others_are_counted_as_by_the_plain_reader(na
     assert_counted_as_by_the_plain_reader(alike(NEARLY_ALIKE[name]), tmp_path / "x.jtl", program)
 
 
+@pytest.mark.real
 def test_line_ends_and_cut_rows_are_counted_as_by_the_plain_reader(tmp_path, program):
     changes = [{}, {"label": "Search"}]
     for data in (alike(changes, "\r\n"), alike(changes)[:-1], alike(changes)[:-9], alike(changes, "\r\n")[:-1]):

@@ -59,6 +59,7 @@ def test_nothing_is_counted_without_samples():
     assert (seconds.span_s, seconds.sample_count, list(seconds.by_time())) == (None, 0, [])
 
 
+@pytest.mark.real
 @given(
     st.lists(
         st.tuples(st.sampled_from(["A", "B"]), st.integers(0, 5000), st.integers(0, 20_000), st.booleans()), min_size=1

@@ -55,6 +55,7 @@ def test_errors_of_a_part_of_the_rows_are_scaled_up_and_marked_as_an_estimate():
     assert "errors about 250 (25.00 %)" in plain_line(figures, 1, 100)
 
 
+@pytest.mark.real
 def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
     path = tmp_path / "samples.jtl"
     path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))

@@ -88,6 +88,7 @@ def test_errors_that_begin_are_named_before_an_average_that_changes_by_more(begi
     assert difference_of(seconds_of(values)).startswith("the average depends")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("share", [0.005, 0.05, 0.3])
 def test_errors_at_random_are_one_state(share):
     found = []

@@ -3,6 +3,8 @@
 import random
 import tracemalloc
 
+import pytest
+
 from harness.metrics.per_second import SecondCounts, SecondUsers
 
 # Neighbours, hours and years apart, and 0: a clock that was set.
@@ -50,6 +52,7 @@ def test_numbers_of_a_damaged_file_need_not_fit_into_eight_bytes():
     assert users == {7: 2**63 - 1, 8: 2}
 
 
+@pytest.mark.real
 def test_a_second_of_a_long_run_takes_few_bytes():
     tracemalloc.start()
     try:

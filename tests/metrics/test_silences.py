@@ -71,6 +71,7 @@ def test_pauses_that_coincide_now_and_then_are_not_gaps():
     assert with_this == []
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("users", [2, 5])
 def test_pauses_of_users_in_step_are_not_gaps(users):
     run = run_of(users, lambda: 10_000, work=400)  # after "Buy", every 200 s
@@ -148,6 +149,7 @@ def test_other_threads_files_parts_and_transactions_are_no_silences_of_a_user():
     assert not found.explain(1000, 19_000)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("pause_s", "lost", "is_gap"), [(10, [], False), (0, [(300, 310)], True)])
 def test_a_jtl_of_two_users_is_judged_by_their_pauses(tmp_path, pause_s, lost, is_gap):
     path = tmp_path / "two.jtl"

@@ -70,6 +70,7 @@ def test_a_load_generator_that_was_stopped_is_no_stall_of_the_system(process):
     assert (summary.gaps, summary.corrected) == ((), None)
 
 
+@pytest.mark.real
 def test_a_stop_that_explains_a_part_of_a_stall_does_not_hide_it():
     tally, run = tally_of(stalled()), a_run(33.0)
     options = SummaryOptions(window=window_of(tally, STEADY, run))
@@ -104,6 +105,7 @@ def test_a_long_stall_of_fast_requests_is_corrected_in_steps():
     assert corrected.percentiles_ms["50"] == pytest.approx(299_500, rel=0.005)
 
 
+@pytest.mark.real
 def test_an_open_load_that_stalls_is_measured_correctly_and_only_warned_about():
     run = a_run(33.0, users=None, load={"model": OPEN, "rate_per_s": 1000.0})
     summary = summary_of(stalled(), run)
@@ -143,6 +145,7 @@ def test_missing_rows_before_the_end_are_no_stall_although_the_last_answers_are_
     assert window.tail_cut_s == 3
 
 
+@pytest.mark.real
 def test_the_summary_comes_back_from_its_json_with_gaps_thirds_and_correction_and_without_them():
     summary = summary_of(stalled(), a_run(33.0))
     data = json.loads(json.dumps(to_plain(summary)))

@@ -120,6 +120,7 @@ def test_the_statistics_are_those_of_the_concatenated_jtls(folder, capsys):
     ]
 
 
+@pytest.mark.real
 def test_a_pause_of_few_users_stays_no_gap_in_the_table_of_a_tally(folder, capsys):
     lines = []
     for cycle in range(2):  # two users in step: 400 requests, ten seconds of pause
@@ -294,6 +295,7 @@ def test_nesting_without_end_is_refused_in_one_line(folder):
     assert "x.tally: a damaged tally (nested too deeply)" in refused("table", "x.tally")
 
 
+@pytest.mark.real
 def test_a_tally_with_changed_bytes_makes_a_table_or_one_clear_line(tally):
     numbers = random.Random(5)
     text = gzip.decompress(tally)

@@ -100,6 +100,7 @@ def test_a_message_that_is_not_delivered_changes_no_verdict_and_is_in_the_report
     assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and PATH in path.read_text(errors="replace")]
 
 
+@pytest.mark.real
 def test_a_nightly_run_without_the_variable_reports_it_at_its_start_and_runs(nightly, capsys):
     assert nightly("--dry-run") == 0
     assert "result to: mattermost: CHAT_WEBHOOK is not set (when = worse)\n" in capsys.readouterr().out

@@ -41,6 +41,7 @@ def mail(box: Mailbox, password: str = PASSWORD, security: str = "none") -> Mail
     return Mail(settings, "load-tests", password)
 
 
+@pytest.mark.real
 def test_a_webhook_that_fails_once_gets_the_message_at_the_second_attempt() -> None:
     with chat_server(500) as chat:
         delivered = Delivered(slack(chat))

@@ -68,6 +68,7 @@ def test_only_the_writer_and_the_draft_make_elements_of_a_jmx_and_set_their_text
     assert found == {WRITER, DRAFT}
 
 
+@pytest.mark.real
 def test_an_expression_is_a_constant_of_ours():
     wrong = []
     for name, tree in trees("jmx_writer"):

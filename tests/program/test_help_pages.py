@@ -73,6 +73,7 @@ def test_an_unknown_topic_is_one_line_with_the_nearest_one():
     )
 
 
+@pytest.mark.real
 def test_every_page_that_a_text_of_the_harness_names_can_be_printed():
     """`lth help X` in a message is a page, a section, a code or a verb; no message names a file of docs/."""
     named = set()

@@ -82,6 +82,7 @@ def test_json_with_unusable_values_is_refused(text):
         parse_object(text.encode())
 
 
+@pytest.mark.real
 @every_kind
 def test_a_hostile_json_of_a_run_ends_in_one_line_that_names_it(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"
@@ -123,6 +124,7 @@ def test_errors_name_the_file_and_not_its_content(reports, capsys):
     assert "None:" not in text
 
 
+@pytest.mark.real
 @every_kind
 def test_a_hostile_run_json_is_listed_and_named(reports, tmp_path, capsys, kind):
     directory = reports / "tiny" / "run-01_1"

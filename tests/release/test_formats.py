@@ -130,6 +130,7 @@ def test_the_storage_format_is_well_formed_and_has_macros_tables_and_notes(files
     assert heads[:5] == ["Overview", "Summary", "Recommendations", "What this page cannot tell", "Test runs"]
 
 
+@pytest.mark.real
 def test_charts_of_the_storage_format_are_attachments_that_exist_as_files(files):
     page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
     names = [one.get(f"{{{SPACES['ri']}}}filename") for one in page.iter(f"{{{SPACES['ri']}}}attachment")]

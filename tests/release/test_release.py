@@ -77,6 +77,7 @@ def test_the_first_screen_has_its_parts_in_their_order(shop):
     assert_first_screen(shop[1], "answer", "goals", "chart", "table", "doubts", "steps")
 
 
+@pytest.mark.real
 def test_a_label_that_did_not_change_is_not_called_slower(shop):
     search = [row for row in label_rows(shop[1]) if row["label"] == "Search"]
     assert {row[AVERAGE_VERDICT] for row in search} <= {"OK", "CANNOT TELL"}
@@ -160,6 +161,7 @@ def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(ca
     assert "Find the cause" not in calm
 
 
+@pytest.mark.real
 def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(shop, tmp_path):
     reports = tmp_path / "reports"
     shutil.copytree(shop[0].parent, reports)
@@ -182,6 +184,7 @@ def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert {row["users"] for row in label_rows(calm)} == {"2"}
 
 
+@pytest.mark.real
 def test_titles_name_the_releases(shop, tmp_path):
     reports = tmp_path / "reports"
     shutil.copytree(shop[0].parent, reports)

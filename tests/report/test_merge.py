@@ -72,6 +72,7 @@ def two_runs(tmp_path):
     return [str(tmp_path / folder / "run-01_1") for folder in ("gen1", "gen2")]
 
 
+@pytest.mark.real
 def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_runs):
     folder = run_folder(tmp_path / "tiny" / "run-01_1", run_of(5), distributed_rows())
     whole = summary_of_run(RunDirectory(folder))
@@ -94,6 +95,7 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
     assert merged.dropped_count == 2
 
 
+@pytest.mark.real
 def test_runs_of_the_same_time_have_no_clock_that_was_set(tmp_path):
     folders = [tmp_path / name / "run-01_1" for name in ("gen1", "gen2")]
     for users, folder in enumerate(folders, 2):  # as a JMeter of its own names threads: without an address
@@ -104,6 +106,7 @@ def test_runs_of_the_same_time_have_no_clock_that_was_set(tmp_path):
     assert merged.whole.total.sample_count == 500
 
 
+@pytest.mark.real
 def test_a_merged_run_has_the_first_failed_requests_of_all_its_runs(tmp_path, two_runs):
     failure = replace(ONE, label="Pay", failure="no card 4711")
     for number, folder in enumerate(two_runs):
@@ -119,11 +122,13 @@ def test_a_merged_run_has_the_first_failed_requests_of_all_its_runs(tmp_path, tw
     assert directory.failures_page.is_file()
 
 
+@pytest.mark.real
 def test_runs_without_failed_requests_merge_without_a_file_of_them(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     assert (directory.failures.exists(), merged.stored_failures) == (False, ())
 
 
+@pytest.mark.real
 def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     run = merged.run
@@ -142,6 +147,7 @@ def test_the_record_of_a_merged_run_has_the_load_of_all_and_the_machine_of_each(
     assert build(RunRecord, json.loads(directory.run_json.read_text())) == run
 
 
+@pytest.mark.real
 def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     assert [use.process for use in merged.observed.usages] == [
@@ -168,6 +174,7 @@ def test_a_merged_run_is_rendered_again_from_its_samples_or_its_json_with_the_sa
     assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == first
 
 
+@pytest.mark.real
 def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, two_runs):
     directory = merge(two_runs, tmp_path / "reports", None).directory
     assert [path.name for path in directory.all_samples] == ["samples.jtl", "samples-2.jtl"]
@@ -176,6 +183,7 @@ def test_samples_are_the_files_themselves_and_go_to_s3_with_the_run(tmp_path, tw
     assert {"samples.jtl", "samples-2.jtl", "telemetry.csv", "run.json"} <= set(stored_names(there, ()))
 
 
+@pytest.mark.real
 def test_incomplete_samples_are_not_accepted_as_the_run(tmp_path, two_runs):
     directory = merge(two_runs, tmp_path / "reports", None).directory
     directory.all_samples[1].unlink()
@@ -191,6 +199,7 @@ def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_
     assert load["total"]["sample_count"] == merged.whole.total.sample_count
 
 
+@pytest.mark.real
 def test_named_jtls_become_a_report(tmp_path, two_runs):
     given = [f"left={two_runs[0]}/samples.jtl", f"right={two_runs[1]}/samples.jtl"]
     with pytest.raises(UsageError, match="JTL files have no plan"):

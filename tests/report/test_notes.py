@@ -55,6 +55,7 @@ def test_the_notes_of_an_older_report_are_read_and_survive():
     assert old_begin not in again.text
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_notes_survive_a_damaged_block(noted, damage):
     damaged = DAMAGES[damage](noted.report.read_text(encoding="utf-8"))
@@ -80,6 +81,7 @@ def test_a_line_anywhere_in_a_real_report_survives(noted):
         assert {"- load: the pool was full", WORD} <= set(notes_of(again.text).split("\n"))
 
 
+@pytest.mark.real
 def test_text_outside_of_the_block_moves_into_it_and_is_reported(noted, capsys):
     text = noted.report.read_text(encoding="utf-8")
     noted.report.write_text(text.replace("## Results\n", "## Results\n\nThe disk was full.\n\nSee the log.\n"), "utf-8")
@@ -89,6 +91,7 @@ def test_text_outside_of_the_block_moves_into_it_and_is_reported(noted, capsys):
     assert capsys.readouterr().err == f"{where}: 2 lines from outside of the notes block moved into it\n"
 
 
+@pytest.mark.real
 def test_a_generated_line_that_a_person_changed_is_saved_in_a_copy(noted, capsys):
     text = noted.report.read_text(encoding="utf-8").replace("**VALID:", "**VALID, but the disk was full:")
     noted.report.write_text(text, encoding="utf-8")
@@ -102,6 +105,7 @@ def test_a_generated_line_that_a_person_changed_is_saved_in_a_copy(noted, capsys
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.real
 def test_the_summary_of_all_runs_keeps_text_although_its_rows_change(tmp_path):
     add_run(tmp_path, "tiny/run-01_1")
     write_summary(tmp_path)

@@ -45,6 +45,7 @@ def printed(reports, *arguments):
     return command("aggregate.py", "profile", *arguments, "--reports", reports)
 
 
+@pytest.mark.real
 def test_the_profile_of_a_stored_run_is_printed_as_in_its_report(reports):
     done = printed(reports, "shop/run-01_1")
     assert done.returncode == 0, done.stderr
@@ -60,6 +61,7 @@ def test_the_profile_of_a_stored_run_is_printed_as_in_its_report(reports):
     assert printed(reports, "run-01_1", "--plan", "shop").stdout == done.stdout
 
 
+@pytest.mark.real
 def test_a_label_names_what_the_system_did_more_of_while_it_was_slow(reports):
     done = printed(reports, "shop/run-01_1", "--label", "Pay")
     assert done.returncode == 0, done.stderr
@@ -68,11 +70,13 @@ def test_a_label_names_what_the_system_did_more_of_while_it_was_slow(reports):
     assert rows == ["| shop | lock | shop.Till at shop.Till.pay | 3000 | 0 | ms |"]
 
 
+@pytest.mark.real
 def test_a_label_whose_seconds_do_not_differ_has_no_causes(reports):
     done = printed(reports, "shop/run-01_1", "--label", "Log")
     assert (done.returncode, "They do not differ enough" in done.stdout) == (0, True)
 
 
+@pytest.mark.real
 def test_what_cannot_be_printed_is_refused_in_one_line(reports):
     add_run(reports, "shop/run-02_1")
     plain = printed(reports, "shop/run-02_1")

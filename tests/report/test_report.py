@@ -4,6 +4,8 @@ import re
 import shutil
 import textwrap
 
+import pytest
+
 from harness.judge.summarise import summarise
 from harness.report.charts.run_charts import run_charts
 from harness.report.files import write_report
@@ -89,6 +91,7 @@ def test_heap_and_exceptions_are_reported_and_a_missing_log_does_not_mean_no_exc
     assert "Not known: gone.log is missing." in text
 
 
+@pytest.mark.real
 def test_a_log_without_exceptions_has_none_and_a_system_without_logs_has_no_section(tmp_path):
     quiet = run_directory(tmp_path / "quiet", record(exception_logs=("shop.log",)))
     (quiet.system_logs / "shop.log").write_text("INFO started\n")
@@ -222,6 +225,7 @@ def test_git_keeps_the_charts_of_a_run_and_nothing_else_of_its_directory():
     assert lines.index("reports/*/run-*/*") < lines.index("!reports/*/run-*/*.svg")
 
 
+@pytest.mark.real
 def test_a_profiled_run_shows_where_the_time_went(directory):
     add_profile(directory)
     write_report(directory)

@@ -47,6 +47,7 @@ def test_the_json_of_any_summary_is_valid_and_reads_back_equal(name):
     assert build(RunSummary, data) == summary
 
 
+@pytest.mark.real
 def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
     add_profile(directory)
     add_snapshots(directory)

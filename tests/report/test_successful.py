@@ -79,6 +79,7 @@ def test_a_tally_has_no_successful_samples(samples, tmp_path):
         main(["table", str(tmp_path / "shop.tally"), "--successful"], "lth")
 
 
+@pytest.mark.real
 def test_a_report_has_them_when_they_are_asked_for(tmp_path):
     run = add_run(tmp_path, "shop/run-01_1", failures=20)
     plain = run.report.read_bytes()

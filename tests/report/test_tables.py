@@ -143,6 +143,7 @@ def test_a_label_cannot_act_on_a_terminal_or_reverse_the_direction_of_writing():
     assert cell("\u202etxt.exe") == "\ufffdtxt.exe"
 
 
+@pytest.mark.real
 @settings(max_examples=15)
 @given(st.text())
 def test_any_label_is_one_complete_row_in_every_layout(label):

@@ -352,6 +352,7 @@ def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, e
     assert done.stderr.splitlines() == [f"scripts/{script}: {tmp_path}/reports/{wanted}"]
 
 
+@pytest.mark.real
 def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refused, tmp_path):
     manifest = home / "systems" / "tiny" / "system.toml"
     step = '[[prepare]]\nname = "tool"\ncommand = ["true"]\n'

@@ -32,6 +32,7 @@ def test_a_run_is_one_row_with_its_metrics(tmp_path):
     ]
 
 
+@pytest.mark.real
 def test_plans_are_sorted_by_name_and_series_and_runs_newest_first(tmp_path):
     for run, started_at in (
         ("tiny/run-07_1", "2026-01-03T00:00:00Z"),
@@ -112,6 +113,7 @@ def broken(directory, text):
     directory.summary_json.write_text(text)
 
 
+@pytest.mark.real
 def test_runs_without_metrics_are_listed_with_the_reason(tmp_path):
     add_run(tmp_path, "tiny/run-07_1")
     run_folder(tmp_path, "tiny/run-07_2", state=RUNNING, ended_at=None)
@@ -154,6 +156,7 @@ def test_a_markdown_report_of_2015_has_metrics_and_no_verdict(tmp_path):
     assert row == {**dict.fromkeys(row, ""), "run": row["run"], **known}
 
 
+@pytest.mark.real
 def test_a_non_numeric_metric_is_reported_as_broken_json(tmp_path):
     for number, value in enumerate(("fast", True, float("nan")), start=1):
         run = add_run(tmp_path, f"tiny/run-07_{number}")

@@ -94,6 +94,7 @@ def test_the_distribution_excludes_transactions_as_total_does(tmp_path):
     assert max(x for x, _ in chart.lines[0].points) < 200
 
 
+@pytest.mark.real
 def test_the_site_has_a_page_and_data_for_each_run_the_licences_and_nothing_of_an_earlier_one(tmp_path, charts):
     reports, output = tmp_path / "reports", tmp_path / "site"
     add_run(reports, "tiny/run-07_1")
@@ -168,6 +169,7 @@ def test_the_same_reports_make_the_same_bytes(tmp_path, charts):
     assert sites[0] == sites[1]
 
 
+@pytest.mark.real
 def test_a_run_without_markdown_gets_its_page_from_its_json(tmp_path, charts):
     run = add_run(tmp_path / "reports", "tiny/run-07_1")
     run.report.unlink()
@@ -197,6 +199,7 @@ def test_a_folder_with_other_content_is_not_replaced(tmp_path, charts):
     assert (mine / "thesis.txt").exists()
 
 
+@pytest.mark.real
 def test_labels_and_notes_cannot_end_a_script_or_an_attribute(tmp_path, charts):
     add_run(
         tmp_path / "reports", "tiny/run-07_1", label='</script><b a="', note='"><script>x</script>', profile='"><i>'
@@ -250,6 +253,7 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     )
 
 
+@pytest.mark.real
 def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-01_1", samples=99)
     write_site(tmp_path / "reports", tmp_path / "site", charts)
@@ -264,6 +268,7 @@ def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     assert ".state.doubtful {" in css
 
 
+@pytest.mark.real
 def test_every_link_of_a_site_with_every_kind_of_page_leads_to_a_file(tmp_path, charts):
     reports, output = tmp_path / "reports", tmp_path / "site"
     add_run(reports, "tiny/run-07_1", note=level_note("sweep-03"))

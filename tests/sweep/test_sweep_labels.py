@@ -123,6 +123,7 @@ def test_a_label_is_named_in_full_or_by_a_pattern_that_only_it_matches(two_sweep
         of_label(replace(sweep("site", {}), levels=levels({1: 5.0})), "Visit")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("label", "median"), [("Find", -0.5), ("Visit", -1 / 5), ("Pay", 0.0)])
 def test_two_sweeps_are_compared_by_a_transaction_or_a_request(two_sweeps, capsys, label, median):
     arguments = ("compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", two_sweeps, "--anyway")

@@ -64,6 +64,7 @@ def test_two_levels_are_judged_one_by_one():
     assert judged(figure("average_ms", 0.2, 0.2), levels=[OK, CANNOT_TELL])[0] == CANNOT_TELL
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("noise", "alarms"), [(0.03, 0), (0.08, 2)])
 def test_unchanged_sweeps_of_single_runs_raise_no_alarm(noise, alarms):
     rng = random.Random(7)

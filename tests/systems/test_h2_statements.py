@@ -155,6 +155,7 @@ def test_a_killbill_that_does_not_answer_is_named_with_the_reason(tmp_path: Path
     assert (name, why) == ("h2", "its statements cannot be read (code 1: error: Connection refused)")
 
 
+@pytest.mark.real
 def test_half_a_table_of_a_killbill_that_dies_is_no_table(tmp_path: Path) -> None:
     def answer_half() -> None:
         for text in ("reset\n", "statement\tcount\ttotal_ms\nSELECT 1\t4"):

@@ -47,6 +47,7 @@ def test_csv_has_a_row_per_second_and_label_and_its_sums_are_those_of_the_report
     assert sorted(path.name for path in folder.iterdir()) == ["histograms.csv", "seconds.csv"]
 
 
+@pytest.mark.real
 def test_parquet_has_the_same_tables_with_types(reports):
     assert exported(reports, "shop/run-01_1", "--format", "csv").returncode == 0
     assert exported(reports, "run-01_1", "--plan", "shop", "--format", "parquet").returncode == 0

@@ -124,6 +124,7 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     assert f"- Pair 1 does not count: {side}, run-01_3: DOUBTFUL: The generator used 99 %" in page
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("behaviour", "headline"),
     [

@@ -20,6 +20,7 @@ from tests.support.fake_runs import calls
 from tests.support.results import tail_account
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", ["ab-01", "tiny/ab-01", "tiny/ab-01.md"])
 @pytest.mark.usefixtures("regressed")
 def test_a_stored_test_is_rendered_again_by_each_of_its_names_with_its_notes(tmp_path, capsys, name):
@@ -153,6 +154,7 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
     assert len(re.findall(r"[AB]: \[run-01_\d+\]\(run-01_\d+\.md#where-the-time-went\)", line)) == 2
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("regressed")
 def test_what_slow_requests_wait_longer_for_is_on_the_first_screen_and_nothing_where_nothing_grew(tmp_path):
     slow, usual = tail_account(900, label="GET", latch=800), tail_account(label="GET", latch=390)

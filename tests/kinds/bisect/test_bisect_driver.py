@@ -182,6 +182,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
     assert calls(tmp_path) == []
 
 
+@pytest.mark.real
 def test_a_bad_end_whose_runs_fail_is_invalid(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"3": "fail", "4": "fail"}) == 3
     assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: lth run ended with")

@@ -380,6 +380,7 @@ def weekends(factor=1.0):
     return [run(day, value * (factor if day == 28 else 1.0)) for day, value in values]
 
 
+@pytest.mark.real
 def test_a_weekend_that_is_always_worse_never_regresses():
     checks = [check_of(weekends()[:count]) for count in range(7, 29)]
     assert [check.state for check in checks] == ["OK"] * 22

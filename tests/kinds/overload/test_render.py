@@ -55,6 +55,7 @@ def test_the_report_begins_with_the_worst_variant_and_has_a_note(record):
     assert "a note" in lines
 
 
+@pytest.mark.real
 def test_the_first_screen_has_its_parts_in_their_order(record):
     assert_first_screen(overload_report(record, ""), "answer", "goals", "chart", "table", "steps")
     nothing = replace(record, state=RUNNING, runs=())

@@ -84,6 +84,7 @@ def test_the_counts_of_a_level_are_all_its_requests():
         assert one.goodput.value == pytest.approx(one.good_count / 20, abs=1.0)
 
 
+@pytest.mark.real
 def test_a_goodput_that_stays_is_never_called_a_collapse():
     found = states(_FLAT)
     assert found[COLLAPSE] == 0
@@ -96,6 +97,7 @@ def test_a_goodput_that_falls_to_two_fifths_is_found_and_never_called_graceful()
     assert found[COLLAPSE] > 0.95
 
 
+@pytest.mark.real
 def test_at_the_limit_of_the_rule_a_claim_is_rare():
     found = states(_AT_THE_LIMIT)
     assert found[GRACEFUL] <= 0.05

@@ -183,6 +183,7 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     ]
 
 
+@pytest.mark.real
 def test_a_running_system_is_tuned_by_the_properties_of_the_plan(tune, home, target, tmp_path):
     jmx = home / "plans" / "tiny.jmx"
     amount = '<stringProp name="TestPlan.comments">${__P(amount,1)}</stringProp>'
@@ -235,6 +236,7 @@ def test_bad_input_is_refused_in_one_line_before_anything_runs(tune, tmp_path, s
     assert not list((tmp_path / "tune").glob("tiny/*"))
 
 
+@pytest.mark.real
 def test_more_combinations_than_a_design_can_have_are_refused(tune, home, tmp_path):
     system = home / "systems" / "tiny" / "system.toml"
     names = [f"size_{number}" for number in range(6)]
