@@ -48,6 +48,13 @@ def test_java_has_no_fewer_compilers_than_it_would_choose(core_count, has):
     assert ("-XX:CICompilerCount=4" in found["HEAP"]) is has
 
 
+def test_the_compiler_repeats_small_methods_only_unless_the_profile_says_otherwise():
+    profile = replace(load_profile(ROOT / "env", "local"), generator_jvm_args="-XX:InlineSmallCode=2500")
+    found = environment(profile, HEAP, 2)
+    assert "-XX:InlineSmallCode=1000 -XX:FreqInlineSize=150" in found["HEAP"]
+    assert found["JVM_ARGS"].endswith("-XX:InlineSmallCode=2500")  # is behind it, and the last one counts
+
+
 @pytest.mark.real
 def test_this_java_starts_with_all_options_of_the_heap():
     options = environment(load_profile(ROOT / "env", "local"), CROWDED, 2)["HEAP"]
