@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.users_counted import groups_of
-from harness.metrics.figures import is_of_http
+from harness.metrics.figures import CodeCount, is_of_http
 from harness.run.group_counts import IgnoredCount, LabelCount, ignored_counts, label_counts
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
 _NAMED_MOST = 3
-# So many of a step's answers may be 5xx and count as successes.
-_SERVER_ERROR_RATIO = 0.05
+# So many of a step's answers may be 5xx and count as successes, and so many of all requests may be sent twice.
+_HIDDEN_RATIO = 0.05
 _SERVER_ERRORS = (
     "The share of errors lacks them. An assertion ignores the status (assume_success), or a script sets the success. "
     "If they are meant, assert on their code, such as 503."
+)
+_REPEATED = (
+    "The share of errors lacks them, and their times are part of the next try's. Leave httpclient4.retrycount at 0."
 )
 _WHY = "A script, an assertion or the sampler itself calls setIgnore on them, and no number includes them."
 
@@ -59,7 +62,7 @@ def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line with failures that scripts made successes, whose code does not tell it either."""
     made = label_counts(one for group in groups_of(evidence.run) for one in group.made_good)
     if sides.is_off or not made:
-        return _with_server_errors(evidence, sides)
+        return _with_server_errors(evidence, _with_repeated(evidence, sides))
     count = sum(one.count for one in made)
     made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
     brief = f"The plan made {made_text} with another code ({named_counts(made)})"
@@ -68,24 +71,49 @@ def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
 
 
-def _with_server_errors(evidence: Evidence, sides: Sides) -> Sides:
-    """Return the line with errors of the server that are successes of a step whose plan does not name their code."""
-    if sides.is_off:
+def _with_repeated(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with requests that the client sent again: a statement, and a doubt if they are many."""
+    repeated = label_counts(one for group in groups_of(evidence.run) for one in group.repeated)
+    if not repeated:
         return sides
+    count = sum(one.count for one in repeated)
+    sides = replace(sides, right=f"{sides.right}; sent again by the client: {count:,} ({named_counts(repeated)})")
+    ratio = count / max(1, evidence.row_count)
+    if sides.is_off or ratio <= _HIDDEN_RATIO:
+        return sides
+    brief = f"Failed connections have no row: {units.plural(count, 'request')} sent again ({named_counts(repeated)})"
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REPEATED)
+
+
+def _with_server_errors(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with errors of the server that count as successes."""
+    wrong = server_errors(evidence)
+    if sides.is_off or not wrong:
+        return sides
+    count = sum(wrong.values())
+    brief = f"{units.plural(count, 'answer')} of 5xx counted as success ({named(list(wrong))})"
+    ratio = count / sum(code.sample_count for code in evidence.codes if not code.is_transaction)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_SERVER_ERRORS)
+
+
+def server_errors(evidence: Evidence) -> Mapping[str, int]:
+    """Return how many errors of the server are successes, by label, most first: of steps that have a lot of them.
+
+    A step whose plan names such a code has none.
+    """
     meant = {step.label for step in evidence.run.steps if step.expects_5xx} if evidence.run else set[str]()
     counts, wrong = Counter[str](), Counter[str]()
     for code in evidence.codes:
         if not code.is_transaction:
             counts[code.label] += code.sample_count
-            is_error = is_of_http(code.code) and code.code.startswith("5") and code.label not in meant
-            wrong[code.label] += code.sample_count - code.error_count if is_error else 0
-    off = [label for label, count in wrong.most_common() if count > _SERVER_ERROR_RATIO * counts[label]]
-    if not off:
-        return sides
-    count = sum(wrong[label] for label in off)
-    brief = f"{units.plural(count, 'answer')} of 5xx counted as success ({named(off)})"
-    ratio = count / counts.total()
-    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_SERVER_ERRORS)
+            is_wrong = is_server_error(code) and code.label not in meant
+            wrong[code.label] += code.sample_count - code.error_count if is_wrong else 0
+    return {label: count for label, count in wrong.most_common() if count > _HIDDEN_RATIO * counts[label]}
+
+
+def is_server_error(code: CodeCount) -> bool:
+    """Return whether a code is one of HTTP for errors of the server."""
+    return is_of_http(code.code) and code.code.startswith("5")
 
 
 def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:

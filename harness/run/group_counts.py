@@ -19,6 +19,7 @@ LABEL_COUNTS = {
     "closed": "closed",
     "made_good": "made good",
     "not_sent": "not sent",
+    "repeated": "repeated",
     "without_data": "without data",
     "idle": "idle",
 }
@@ -115,9 +116,10 @@ class GroupCounts:
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
     that the plan made successes with another code. `not_sent` are successful samples for which nothing was sent, such
-    as those of a cache. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are
-    users of whose time more than half was one pause, by step. `extractions` is what its extractors found, and
-    `redirects` are samples that ended at another page.
+    as those of a cache. `repeated` are requests that the client sent again after a failed connection. `without_data`
+    are samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
+    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at another
+    page.
     """
 
     name: str
@@ -133,6 +135,7 @@ class GroupCounts:
     ignored: tuple[IgnoredCount, ...] = ()
     made_good: tuple[LabelCount, ...] = ()
     not_sent: tuple[LabelCount, ...] = ()
+    repeated: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

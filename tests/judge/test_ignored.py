@@ -94,16 +94,34 @@ def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
     assert line(stopped, "asked-offered").balance is Balance.BALANCED
 
 
-def of_codes(bad_code, bad_count, steps=(), **changes):
-    """Return the line of a run of 6,000 samples, of which so many have a code of their own."""
+def with_codes(bad_code, bad_count, steps=(), **changes):
+    """Return the summary of a run of 6,000 samples, of which so many have a code of their own."""
     samples = users_of()
     samples[:bad_count] = [one._replace(code=bad_code, **changes) for one in samples[:bad_count]]
-    return line(run_of({}, samples=samples, steps=steps), "offered-read")
+    return run_of({}, samples=samples, steps=steps)
 
 
-def test_errors_of_the_server_that_count_as_successes_are_a_doubt():
-    found = of_codes("503", 400, (PlanStep("Pay", False),))
+def of_codes(bad_code, bad_count, steps=(), **changes):
+    return line(with_codes(bad_code, bad_count, steps, **changes), "offered-read")
+
+
+def odd_codes(summary):
+    return [one.subject for one in summary.warnings if one.code == "unexpected-success-code"]
+
+
+def test_errors_of_the_server_that_count_as_successes_are_a_doubt_and_no_footnote_tells_them_again():
+    summary = with_codes("503", 400, (PlanStep("Pay", False),))
+    found = line(summary, "offered-read")
     assert (found.balance, found.text) == (Balance.DOUBT, "400 answers of 5xx counted as success (Pay)")
+    assert odd_codes(summary) == []
+    assert odd_codes(with_codes("503", 250, (PlanStep("Pay", False),))) == ["503"]
+
+
+@pytest.mark.parametrize("code", ["503", "404"])
+def test_nothing_is_said_of_the_codes_of_a_step_that_the_plan_checks(code):
+    checked = PlanStep("Pay", False, expects_5xx=True, checks_code=True)
+    assert odd_codes(with_codes(code, 400, (checked,))) == []
+    assert odd_codes(with_codes(code, 200, (PlanStep("Ship", False, checks_code=True),))) == [code]
 
 
 @pytest.mark.parametrize(
@@ -120,3 +138,14 @@ def test_errors_of_the_server_that_count_as_successes_are_a_doubt():
 )
 def test_codes_that_the_plan_names_other_codes_few_and_failures_are_none(bad_code, count, steps, changes):
     assert of_codes(bad_code, count, steps, **changes).balance is Balance.BALANCED
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(300, ""), (301, "Failed connections have no row: 301 requests sent again (Pay)")],
+)
+def test_requests_that_the_client_sent_again_are_stated_and_a_doubt_if_they_are_many(count, text):
+    summary = run_of({"repeated": (LabelCount("Pay", count),)})
+    found = line(summary, "offered-read")
+    assert found.right.endswith(f"; sent again by the client: {count} (Pay)")
+    assert (found.text, summary.verdict.state) == (text, DOUBTFUL if text else VALID)

@@ -9,8 +9,11 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
+from harness.plan.jmx.steps import PlanStep
 from tests.support.factories import closed_load, record, sample, tally_of, two_users
 from tests.support.summaries import summary_of, warnings_of
+
+WHOLE = "Number of samples in transaction : 1, number of failing samples : 0"
 
 
 def test_busy_users_satisfy_littles_law():
@@ -33,6 +36,28 @@ def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     text = warnings_of(samples, record())["users-time"]
     assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
+
+
+@pytest.mark.parametrize(
+    ("step", "more"),
+    [
+        (PlanStep("Order", False, includes_pauses=True), ", which the times of Order include"),
+        (PlanStep("Order", False), ""),
+        (PlanStep("Other", False, includes_pauses=True), ""),
+    ],
+)
+def test_transactions_that_include_pauses_are_named_beside_them(step, more):
+    samples = [
+        one
+        for at_s in range(50)
+        for one in (
+            sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * at_s, all_threads=1),
+            sample("Order", elapsed_ms=1000, start_ms=1_000_000 + 1000 * at_s, message=WHOLE),
+        )
+    ]
+    load = closed_load(users=1, think_time_s=0.9)
+    (line,) = (one for one in summary_of(samples, record(load=load, steps=(step,))).account if one.code == "users-time")
+    assert (line.balance, line.right) == (Balance.BALANCED, f"0.1 waiting + 0.9 pausing{more}")
 
 
 def test_a_think_time_in_the_plan_does_not_break_littles_law():

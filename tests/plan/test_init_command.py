@@ -148,6 +148,7 @@ def test_a_curl_command_is_kept_under_a_name_and_its_secrets_are_not_in_the_plan
         init(home, "http://[127.0.0.1/")
 
 
+@pytest.mark.real
 def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     (home / "plans" / "shop.toml").write_text("mine")

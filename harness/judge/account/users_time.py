@@ -15,6 +15,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
+from harness.judge.ignored import named
 from harness.judge.loads import pause_s
 from harness.judge.users_counted import groups_of
 from harness.judge.warning_kind import ReportPart
@@ -67,6 +68,8 @@ def measure(evidence: Evidence) -> Sides:
     law, load = worst.law, worst.load
     left = f"{law.active_users:.1f} users{worst.of}"
     right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
+    if law.pausing_users and (timed := _with_pauses(evidence)):
+        right = f"{right}, which the times of {named(timed)} include"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
     brief = (
@@ -84,6 +87,12 @@ def measure(evidence: Evidence) -> Sides:
         "machine of its own."
     )
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+def _with_pauses(evidence: Evidence) -> list[str]:
+    """Return the transactions that the plan measures with the pauses of its users."""
+    steps = evidence.run.steps if evidence.run else ()
+    return [step.label for step in steps if step.includes_pauses and step.label in evidence.sent]
 
 
 def _of_file(evidence: Evidence) -> Sides:

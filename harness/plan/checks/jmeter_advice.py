@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
 from harness.plan.jmx.csv_data import KIND, blank_line
-from harness.plan.jmx.steps import may_be_cached
+from harness.plan.jmx.steps import includes_timers, may_be_cached
 from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, has_http
 
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
@@ -71,8 +71,7 @@ def is_untimed(node: Node) -> bool:
     if node.kind != _TRANSACTION or _is_parent_sample(node):
         return False
     outer = next((one for one in node.and_above() if one is not node and _is_parent_sample(one)), None)
-    is_without_pauses = node.value("TransactionController.includeTimers") == "false"
-    return outer is not None and is_without_pauses and _is_followed(node, outer)
+    return outer is not None and not includes_timers(node) and _is_followed(node, outer)
 
 
 def _is_followed(node: Node, outer: Node) -> bool:
@@ -170,7 +169,7 @@ def _catches_up(checked: Checked) -> Iterator[str]:
 
 def _parallel_transactions(checked: Checked) -> Iterator[str]:
     for node in _transactions(checked):
-        if node.value("TransactionController.includeTimers") == "true" and not _is_parent_sample(node):
+        if includes_timers(node) and not _is_parent_sample(node):
             continue
         if any(one.kind == _PARALLEL and one.value("PARENT_SAMPLE") != "true" for one in node.walk()):
             yield node.name

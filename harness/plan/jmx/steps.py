@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.plan.jmx.elements import Effect, class_of, effect_of
+from harness.plan.jmx.think_time import is_pause
 from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, has_http, load_groups, plan_tree
 from harness.plan.jmx.values import Values
 
@@ -23,6 +24,7 @@ _SKIPS = re.compile("setIgnore|NextThreadLoop|NextIteration|LogicalAction|BreakC
 # The next iteration of the user or of its loop, and the end of the loop: org.apache.jmeter.sampler.TestAction.
 _SKIPPING = ("3", "4", "5")
 _CODE_5XX, _SERVER_ERRORS = re.compile(r"(?<![\d.])5(?:\d\d|xx)(?!\d)", re.IGNORECASE), 500
+_ON_CODE = re.compile(r"responseCode", re.IGNORECASE)
 # A pattern of these is one of any code.
 _ANY = {200, 404, 500, 503}
 # Their client may give a row any label.
@@ -34,7 +36,9 @@ class PlanStep:
     """A label that the rows of a sampler or a Transaction Controller have.
 
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
-    With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it.
+    With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it, and
+    with `checks_code` an assertion or a script decides on its code. The times of a transaction may include the pauses
+    of its users.
     """
 
     label: str
@@ -42,6 +46,8 @@ class PlanStep:
     may_end: bool = False
     may_be_cached: bool = False
     expects_5xx: bool = False
+    checks_code: bool = False
+    includes_pauses: bool = False
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -58,7 +64,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
     cached: dict[str, bool] = {}
-    erring = set[str]()
+    erring, checked, pausing = set[str](), set[str](), set[str]()
     for group in own or load_groups(nodes):
         leaves_out = any(_skips(node) for node in group.walk())
         endless = [node for node in group.walk() if _is_endless(node, values)]
@@ -69,26 +75,56 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
                 cached[label] = cached.get(label, True) and may_be_cached(node)
                 erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
-    return tuple(PlanStep(label, skipped[label], ending[label], cached[label], label in erring) for label in skipped)
+                checked |= {label} if any(map(_checks_code, node.in_scope())) else set()
+                pausing |= {label} if _includes_pauses(node) else set()
+    return tuple(
+        PlanStep(
+            label, skipped[label], ending[label], cached[label], *(label in of for of in (erring, checked, pausing))
+        )
+        for label in skipped
+    )
 
 
 def _names_5xx(node: Node) -> bool:
     """Return whether an assertion on the response code, or a script, names an error of the server, or may do so."""
     if node.kind == "ResponseAssertion":
-        if node.value("Assertion.test_field") != "Assertion.response_code":
-            return False
-        patterns = (prop.text or "" for prop in node.element.iterfind("collectionProp/stringProp"))
-        return any("${" in pattern or _is_of_5xx(pattern) for pattern in patterns)
+        return any("${" in pattern or any(code >= _SERVER_ERRORS for code in _codes(pattern)) for pattern in _of(node))
     return bool(CODE.search(node.kind)) and bool(_CODE_5XX.search(_code(node)))
 
 
-def _is_of_5xx(pattern: str) -> bool:
-    """Return whether a pattern is that of some codes of servers' errors, and not of any code."""
+def _checks_code(node: Node) -> bool:
+    """Return whether an assertion or a script decides on the code of the response."""
+    if node.kind == "ResponseAssertion":
+        return any("${" in pattern or _codes(pattern) for pattern in _of(node))
+    return bool(CODE.search(node.kind)) and bool(_ON_CODE.search(_code(node)))
+
+
+def _of(assertion: Node) -> list[str]:
+    """Return the patterns of an assertion on the response code; none of another one."""
+    if assertion.value("Assertion.test_field") != "Assertion.response_code":
+        return []
+    return [prop.text or "" for prop in assertion.element.iterfind("collectionProp/stringProp")]
+
+
+def _codes(pattern: str) -> set[int]:
+    """Return the codes that a pattern matches, all of them if it is no pattern of Python; none of one for any code."""
     try:
         codes = {code for code in range(200, 600) if re.search(pattern, str(code))}
     except re.error:
-        return True
-    return any(code >= _SERVER_ERRORS for code in codes) and not codes >= _ANY
+        return {*_ANY}
+    return codes if not codes >= _ANY else set()
+
+
+def includes_timers(transaction: Node) -> bool:
+    """Return whether a Transaction Controller measures pauses, too: so does one of an old plan, which does not say."""
+    return transaction.value("TransactionController.includeTimers") != "false"
+
+
+def _includes_pauses(node: Node) -> bool:
+    """Return whether a sampler is a Transaction Controller whose times include pauses of its users."""
+    if node.kind != "TransactionController" or not includes_timers(node):
+        return False
+    return any(map(is_pause, node.walk())) or any(one.kind.endswith("Timer") for one in node.in_scope())
 
 
 def may_be_cached(node: Node) -> bool:

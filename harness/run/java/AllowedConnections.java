@@ -65,6 +65,7 @@ public final class AllowedConnections {
         OpenArrivals.install(instrumentation);
         ReadBuffers.install(instrumentation);
         Redirects.install(instrumentation);
+        Repeats.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);
         StartTime.install(instrumentation);

@@ -34,6 +34,7 @@ def in_bash(line: str) -> list[str]:
     return done.stdout.decode().split("\0")[:-1]
 
 
+@pytest.mark.real
 @given(st.lists(TEXTS))
 def test_what_shlex_quotes_is_read_as_it_was(words):
     assert [plain(word) for word in bash_words(shlex.join(words))] == words

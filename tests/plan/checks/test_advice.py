@@ -298,9 +298,12 @@ FLAWS = {
         ({"beside": SETUP.format(loops=1), "inside": PRECISE + get("/")}, {"inside": PRECISE + get("/")}),
     ],
     "parallel-transaction": [
-        ({"inside": transaction(PARALLEL, parent=is_parent)}, {"inside": good})
-        for is_parent in (True, False)
-        for good in (PARALLEL + transaction(get("/")), transaction(with_flag(PARALLEL, "PARENT_SAMPLE")))
+        ({"inside": flawed}, {"inside": good})
+        for flawed in (transaction(PARALLEL), transaction(PARALLEL, NO_PAUSES, parent=False))
+        for good in (
+            PARALLEL + transaction(get("/")), transaction(with_flag(PARALLEL, "PARENT_SAMPLE")),
+            transaction(PARALLEL, parent=False),
+        )
     ],
     "all-or-none": [
         ({"inside": share("true"), **ONE_PASS}, {"inside": share("false"), **ONE_PASS}),

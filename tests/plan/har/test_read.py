@@ -168,6 +168,7 @@ def test_the_size_of_a_chunk_changes_nothing(chunk, length):
         assert list(entries.entries_of(path)) == wanted
 
 
+@pytest.mark.real
 def test_a_large_file_needs_the_memory_of_its_largest_entry(tmp_path):
     path, picture = tmp_path / "big.har", "A" * 300_000
     with path.open("w") as file:

@@ -31,6 +31,7 @@ def test_extractors_of_one_request_are_never_left_out_together():
     assert frozenset().union(*groups) == set("abcde")
 
 
+@pytest.mark.real
 @given(st.data())
 def test_a_decision_is_that_of_passes_of_one_extractor_each(data):
     """Whatever each one changes, at once or later, alone or with others: an effect is shown at its first step."""

@@ -74,6 +74,31 @@ def test_a_transaction_is_certain_with_one_certain_step_and_a_parent_one_hides_i
     assert steps_of(tmp_path, perhaps) == (PlanStep("whole", True), PlanStep("b", True))
 
 
+@pytest.mark.parametrize(
+    ("includes", "timer_at", "is_paused"),
+    [
+        ("true", "inside", True),
+        # What JMeter does where the property is missing.
+        ("", "inside", True),
+        ("true", "above", True),
+        ("true", "action", True),
+        ("false", "inside", False),
+        ("true", "beside", False),
+    ],
+)
+def test_a_transaction_includes_the_pauses_of_timers_in_its_scope_unless_it_says_no(
+    tmp_path, includes, timer_at, is_paused
+):
+    timer = element("ConstantTimer", "Pause", text("ConstantTimer.delay", "300"))
+    pauses = element("TestAction", "Pause", '<intProp name="ActionProcessor.action">1</intProp>')
+    inside = request(name="a", below=timer if timer_at == "inside" else "") + (pauses if timer_at == "action" else "")
+    says = f'<boolProp name="TransactionController.includeTimers">{includes}</boolProp>' if includes else ""
+    whole = element("TransactionController", "whole", says, below=inside)
+    outside = {"above": timer, "beside": request(name="b", below=timer)}.get(timer_at, "")
+    found = steps_of(tmp_path, whole + outside)
+    assert {one.label for one in found if one.includes_pauses} == ({"whole"} if is_paused else set())
+
+
 def test_what_ends_an_iteration_or_hides_a_row_makes_all_steps_of_the_group_uncertain(tmp_path):
     actions = {0: False, 1: False, 2: False, 3: True, 4: True, 5: True}
     for action, may_be_skipped in actions.items():
@@ -115,23 +140,24 @@ def test_disabled_steps_and_those_of_other_thread_groups_are_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("field", "patterns", "names"),
+    ("field", "patterns", "names", "checks"),
     [
-        ("response_code", ("200|503",), True),
-        ("response_code", ("200", "503"), True),
-        ("response_code", (r"5\d\d",), True),
-        ("response_code", ("${expected}",), True),
-        ("response_code", ("200",), False),
+        ("response_code", ("200|503",), True, True),
+        ("response_code", ("200", "503"), True, True),
+        ("response_code", (r"5\d\d",), True, True),
+        ("response_code", ("${expected}",), True, True),
+        ("response_code", ("200",), False, True),
         # Any code is right: nothing is said of an error.
-        ("response_code", (".*",), False),
-        ("response_code", (r"[2-5]\d\d",), False),
-        ("response_data", ("503",), False),
+        ("response_code", (".*",), False, False),
+        ("response_code", (r"[2-5]\d\d",), False, False),
+        ("response_data", ("503",), False, False),
     ],
 )
-def test_an_assertion_on_the_code_names_an_error_of_the_server_or_not(tmp_path, field, patterns, names):
+def test_an_assertion_on_the_code_names_an_error_of_the_server_or_not(tmp_path, field, patterns, names, checks):
     rows = collection("Asserion.test_strings", *patterns)
     asserted = element("ResponseAssertion", "Code", rows, text("Assertion.test_field", f"Assertion.{field}"))
-    assert [step.expects_5xx for step in steps_of(tmp_path, request(below=asserted))] == [names]
+    (step,) = steps_of(tmp_path, request(below=asserted))
+    assert (step.expects_5xx, step.checks_code) == (names, checks)
 
 
 @pytest.mark.parametrize(
@@ -140,4 +166,5 @@ def test_an_assertion_on_the_code_names_an_error_of_the_server_or_not(tmp_path, 
 )
 def test_a_script_names_an_error_of_the_server_or_not(tmp_path, code, names):
     below = script("JSR223PostProcessor", "Decide", code)
-    assert [step.expects_5xx for step in steps_of(tmp_path, request(below=below))] == [names]
+    (step,) = steps_of(tmp_path, request(below=below))
+    assert (step.expects_5xx, step.checks_code) == (names, names)

@@ -108,6 +108,7 @@ def test_the_members_are_asserted_in_the_plan(tmp_path: Path) -> None:
 FILES = 60
 
 
+@pytest.mark.real
 def test_each_reference_of_many_files_is_followed(tmp_path: Path) -> None:
     for folder in ("paths", "parameters", "responses"):
         (tmp_path / folder).mkdir()

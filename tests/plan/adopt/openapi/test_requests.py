@@ -52,6 +52,7 @@ def test_without_only_the_safe_operations_are_taken_and_the_others_are_listed() 
     )
 
 
+@pytest.mark.real
 def test_only_names_methods_with_paths_paths_and_operation_ids() -> None:
     plan = made(BOOKS, "post /lo*", "putBook", "/note")
     assert [one.label for one in plan.requests] == ["POST /login", "POST /note", "putBook"]
@@ -189,6 +190,7 @@ def test_the_plan_is_accepted_keeps_no_secret_and_is_the_same_each_time(home: Pa
     check_request(request, resolve_load(parse_load(LoadArguments(users="2")), request.plan.load))
 
 
+@pytest.mark.real
 def test_init_prints_the_choices_and_names_the_plan_after_the_file(home: Path, capsys) -> None:
     words = ["--openapi", str(BOOKS), "--only", "GET /books*", "-H", "X-Tenant: $TENANT"]
     assert main([*words, "--home", str(home), "--build", str(home / "build")], "scripts/init") == 0
