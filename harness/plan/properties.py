@@ -17,7 +17,7 @@ from harness.plan.load.model import Load, OpenLoad
 from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.plan.spec import Target
 
-_EXAMPLE = '--properties="amount=25 httpclient4.retrycount=1"'
+_EXAMPLE = '--properties="amount=25 httpsampler.max_redirects=5"'
 _NAME = re.compile(r"[\w.$#-]+")
 # How a command line sets what it may not set as a property; for the others the plan's table names the way.
 _VARIABLES = {"users": "--users", "ramp_s": "--ramp", "duration_s": "--duration"}

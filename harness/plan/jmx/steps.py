@@ -27,6 +27,7 @@ _CODE_5XX, _SERVER_ERRORS = re.compile(r"(?<![\d.])5(?:\d\d|xx)(?!\d)", re.IGNOR
 _ON_CODE = re.compile(r"responseCode", re.IGNORECASE)
 # A pattern of these is one of any code.
 _ANY = {200, 404, 500, 503}
+_NOT = 4
 # Their client may give a row any label.
 _OWN_LABELS = ("JavaSampler", "JUnitSampler", "AccessLogSampler")
 
@@ -88,18 +89,25 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
 def _names_5xx(node: Node) -> bool:
     """Return whether an assertion on the response code, or a script, names an error of the server, or may do so."""
     if node.kind == "ResponseAssertion":
-        return any("${" in pattern or any(code >= _SERVER_ERRORS for code in _codes(pattern)) for pattern in _of(node))
+        patterns = () if _is_negated(node) else _code_patterns(node)
+        return any("${" in pattern or any(code >= _SERVER_ERRORS for code in _codes(pattern)) for pattern in patterns)
     return bool(CODE.search(node.kind)) and bool(_CODE_5XX.search(_code(node)))
 
 
 def _checks_code(node: Node) -> bool:
     """Return whether an assertion or a script decides on the code of the response."""
     if node.kind == "ResponseAssertion":
-        return any("${" in pattern or _codes(pattern) for pattern in _of(node))
+        return any("${" in pattern or _codes(pattern) for pattern in _code_patterns(node))
     return bool(CODE.search(node.kind)) and bool(_ON_CODE.search(_code(node)))
 
 
-def _of(assertion: Node) -> list[str]:
+def _is_negated(assertion: Node) -> bool:
+    """Return whether an assertion says what must not be: org.apache.jmeter.assertions.ResponseAssertion.NOT is 4."""
+    kind = assertion.element.findtext("*[@name='Assertion.test_type']") or "0"
+    return kind.strip().isdecimal() and bool(int(kind) & _NOT)
+
+
+def _code_patterns(assertion: Node) -> list[str]:
     """Return the patterns of an assertion on the response code; none of another one."""
     if assertion.value("Assertion.test_field") != "Assertion.response_code":
         return []

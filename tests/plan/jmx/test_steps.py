@@ -3,6 +3,7 @@
 import pytest
 
 from harness.plan.jmx.steps import PlanStep, plan_steps
+from tests.support.agent_runs import whole
 from tests.support.off_host import collection, element, flag, jmx, request, script, text
 
 
@@ -158,6 +159,9 @@ def test_an_assertion_on_the_code_names_an_error_of_the_server_or_not(tmp_path, 
     asserted = element("ResponseAssertion", "Code", rows, text("Assertion.test_field", f"Assertion.{field}"))
     (step,) = steps_of(tmp_path, request(below=asserted))
     assert (step.expects_5xx, step.checks_code) == (names, checks)
+    must_not = asserted.replace("</ResponseAssertion>", f"{whole('Assertion.test_type', 6)}</ResponseAssertion>")
+    (step,) = steps_of(tmp_path, request(below=must_not))
+    assert (step.expects_5xx, step.checks_code) == (False, checks)
 
 
 @pytest.mark.parametrize(
