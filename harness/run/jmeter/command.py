@@ -42,8 +42,8 @@ _ARENAS = "2"
 _SURVIVORS = "-XX:-UsePSAdaptiveSurvivorSizePolicy -XX:InitialSurvivorRatio"
 
 # On few cores Java has one optimising compiler, beside all users: after 10 s of 50 users on two cores it had done a
-# third of its work. So many compilers are one quick one and three; on this many cores Java has them anyway.
-_COMPILERS, _ENOUGH_CORES = "-XX:CICompilerCount=4", 8
+# third of its work. So many compilers are a quick one and two, as Java has them on so many cores; more delay the users.
+_COMPILERS, _ENOUGH_CORES = "-XX:CICompilerCount=3", 4
 
 # How large a method may be that the optimising compiler repeats in those that call it: Java's 2,500 bytes of machine
 # code and 325 of its own. With these the compiler has 0.6 × the work for a plan of one request, beside all users, and a

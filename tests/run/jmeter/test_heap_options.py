@@ -42,10 +42,10 @@ def test_the_heap_is_that_of_the_load_or_of_the_profile(jvm_args, heap, has, lac
     assert found["JVM_ARGS"].endswith(jvm_args)
 
 
-@pytest.mark.parametrize(("core_count", "has"), [(1, True), (2, True), (7, True), (8, False), (64, False)])
+@pytest.mark.parametrize(("core_count", "has"), [(1, True), (2, True), (3, True), (4, False), (64, False)])
 def test_java_has_no_fewer_compilers_than_it_would_choose(core_count, has):
     found = environment(load_profile(ROOT / "env", "local"), HEAP, core_count)
-    assert ("-XX:CICompilerCount=4" in found["HEAP"]) is has
+    assert ("-XX:CICompilerCount=3" in found["HEAP"]) is has
 
 
 def test_the_compiler_repeats_small_methods_only_unless_the_profile_says_otherwise():
