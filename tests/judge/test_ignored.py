@@ -9,6 +9,7 @@ from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.jmx.steps import PlanStep
 from harness.run.group_counts import IgnoredCount, LabelCount
 from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
+from tests.support.summaries import summary_of
 
 
 def run_of(noted, samples=None, **more):
@@ -109,12 +110,35 @@ def odd_codes(summary):
     return [one.subject for one in summary.warnings if one.code == "unexpected-success-code"]
 
 
-def test_errors_of_the_server_that_count_as_successes_are_a_doubt_and_no_footnote_tells_them_again():
-    summary = with_codes("503", 400, (PlanStep("Pay", False),))
-    found = line(summary, "offered-read")
-    assert (found.balance, found.text) == (Balance.DOUBT, "400 answers of 5xx counted as success (Pay)")
-    assert odd_codes(summary) == []
-    assert odd_codes(with_codes("503", 250, (PlanStep("Pay", False),))) == ["503"]
+NO_ANSWER = "Non HTTP response code: java.net.SocketTimeoutException"
+
+
+@pytest.mark.parametrize(
+    ("bad_code", "text"),
+    [
+        ("503", "400 answers of 5xx counted as success (Pay)"),
+        ("429", "400 answers of 429 counted as success (Pay)"),
+        (NO_ANSWER, "400 requests without an answer counted as success (Pay)"),
+    ],
+)
+def test_refusals_that_count_as_successes_are_a_doubt_of_a_run_and_of_a_bare_file(bad_code, text):
+    samples = users_of()
+    samples[:400] = [one._replace(code=bad_code) for one in samples[:400]]
+    for summary in (with_codes(bad_code, 400, (PlanStep("Pay", False),)), summary_of(samples)):
+        assert (line(summary, "offered-read").balance, line(summary, "offered-read").text) == (Balance.DOUBT, text)
+        assert odd_codes(summary) == []  # no footnote tells them again
+    assert odd_codes(with_codes(bad_code, 250, (PlanStep("Pay", False),))) == [bad_code]
+
+
+def test_only_refusals_that_are_successes_are_counted_and_named():
+    samples = users_of()
+    samples[:400] = [one._replace(code="429") for one in samples[:400]]
+    samples[400:500] = [one._replace(code="503", success=False, error_count=1) for one in samples[400:500]]
+    found = line(summary_of(samples), "offered-read")
+    assert found.text == "400 answers of 429 counted as success (Pay)"
+    samples[400:900] = [one._replace(code=NO_ANSWER) for one in samples[400:900]]
+    found = line(summary_of(samples), "offered-read")
+    assert found.text == "800 requests of 429 or without an answer counted as success (Pay)"
 
 
 @pytest.mark.parametrize("code", ["503", "404"])
@@ -130,6 +154,10 @@ def test_nothing_is_said_of_the_codes_of_a_step_that_the_plan_checks(code):
         # The plan names the code, the answer is one on purpose, few, other protocols, and failures.
         ("503", 3_000, (PlanStep("Pay", False, expects_5xx=True),), {}),
         ("404", 3_000, (), {}),
+        ("429", 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
+        (NO_ANSWER, 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
+        ("429", 250, (), {}),
+        (NO_ANSWER, 400, (), {"success": False, "error_count": 1}),
         ("503", 250, (), {}),
         ("OK", 3_000, (), {}),
         ("5", 3_000, (), {}),
