@@ -91,6 +91,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; redirected: {ends}")
     if left := extracted.sent_on(evidence):
         sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
+    if unset := extracted.unset_sent(evidence):
+        sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
     brief, advice = "", _UNSENT
     if unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
@@ -115,6 +117,8 @@ def _another(evidence: Evidence) -> _Doubt | None:
     """Return that other requests were sent, or other pages answered, than the plan says; None if that is not so."""
     if text := extracted.missed_text(evidence):
         return _Doubt(text, extracted.ADVICE)
+    if text := extracted.unset_text(evidence):
+        return _Doubt(text, extracted.UNSET_ADVICE)
     text = redirected.redirected_text(evidence)
     return _Doubt(text, redirected.ADVICE) if text else None
 

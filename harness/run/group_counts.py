@@ -56,6 +56,8 @@ class ExtractionCount:
     In `missed_count` of `count` it found nothing. After so many of these a successful sample sent what was left: the
     name of a variable that is not set, its value of before, or `default`. Misses that the plan knows of, as it reads
     the variable in a condition or a script, are none of them.
+
+    Without an extractor, `default` is the name of a variable that nothing set, and that `count` samples sent.
     """
 
     extractor: str
@@ -72,6 +74,11 @@ class ExtractionCount:
     def sent_count(self) -> int:
         """How many misses were sent on."""
         return self.sent_unset_count + self.sent_kept_count + self.sent_default_count
+
+    @property
+    def is_unset(self) -> bool:
+        """Whether it is of a variable that nothing set, without an extractor."""
+        return not self.extractor and self.default == f"${{{self.variable}}}"
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ public final class AllowedConnections {
         WarmUp.install(instrumentation); // after it, so that its call comes before
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
+        UnsetVariables.install(instrumentation);
         Users.install(instrumentation);
         ZoneNames.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
