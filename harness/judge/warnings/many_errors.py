@@ -1,11 +1,11 @@
 """Warns that many samples failed, or most of a label, although no goal limits their errors.
 
-Seen: More than 10 % of the samples failed, or most of one label, and no goal says how many may.
+Seen: More than 10 % of the samples failed, or most of a label, and no goal allows it.
 
 Why it matters: A failure can be much faster or slower than an answer. Average and percentiles mix both.
 
-What to do: Read the errors in the report first, and correct their cause. If so many are expected, say so:
-`--goal="errors<20%"` or `--goal="Pay: errors<100%"`, or `error_ratio` in the plan's `[goal]`.
+What to do: Correct the errors' cause. If so many are expected, say so: `--goal="errors<20%"`,
+`--goal="Pay: errors<100%"`, or `error_ratio` in the plan's `[goal]`.
 """
 
 from __future__ import annotations
