@@ -55,7 +55,7 @@ def sent_on(evidence: Evidence) -> str:
 
 def unset_text(evidence: Evidence) -> str:
     """Return of which variables the names were sent; empty where that may be the first iterations of users alone."""
-    samples = {one.label: one.sample_count for one in _labels(evidence)}
+    samples = {one.label: one.sample_count for one in labels_of(evidence)}
     users = 0 if evidence.is_open else evidence.users_most or 0
 
     def is_off(one: ExtractionCount) -> bool:
@@ -84,7 +84,8 @@ def _unset(evidence: Evidence) -> Sequence[ExtractionCount]:
     return sorted((one for one in counts if one.is_unset and one.variable not in told), key=lambda one: -one.count)
 
 
-def _labels(evidence: Evidence) -> Iterator[LabelFigures]:
+def labels_of(evidence: Evidence) -> Iterator[LabelFigures]:
+    """Yield the labels of the whole run, those of each group."""
     yield from evidence.whole_labels
     for group in evidence.beside:
         yield from group.counted

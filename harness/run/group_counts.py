@@ -20,6 +20,7 @@ LABEL_COUNTS = {
     "made_good": "made good",
     "not_sent": "not sent",
     "repeated": "repeated",
+    "script_failed": "script failed",
     "without_data": "without data",
     "idle": "idle",
 }
@@ -121,12 +122,13 @@ class GroupCounts:
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
-    that the plan made successes with another code. `not_sent` are successful samples for which nothing was sent, such
-    as those of a cache. `repeated` are requests that the client sent again after a failed connection. `without_data`
-    are samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
-    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at another
-    page.
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are
+    failures that the plan made successes with another code. `not_sent` are successful samples for which nothing was
+    sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
+    `script_failed` are scripts before and after samples that failed, which JMeter only logs. `without_data` are
+    samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
+    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at
+    another page.
     """
 
     name: str
@@ -143,6 +145,7 @@ class GroupCounts:
     made_good: tuple[LabelCount, ...] = ()
     not_sent: tuple[LabelCount, ...] = ()
     repeated: tuple[LabelCount, ...] = ()
+    script_failed: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

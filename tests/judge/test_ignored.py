@@ -76,6 +76,11 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
          "The plan made 1 failure a success with another code (Pay)"),
         ({"without_data": (LabelCount("Pay", 1), LabelCount("Ship", 4))}, "asked-offered",
          "A data file ended: 5 samples had <EOF> in place of data (Ship, Pay)"),
+        ({"script_failed": (LabelCount("Pay", 301),)}, "asked-offered",
+         "Scripts of the plan failed 301 times (Pay)"),
+        # Of a step that each user sends once, and of one without rows.
+        ({"script_failed": (LabelCount("Pay", 9), LabelCount("Log in", 20))}, "asked-offered",
+         "Scripts of the plan failed 20 times (Log in)"),
         ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
          "2 of 20 users spent most of the load in one pause (Rest)"),
         ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
@@ -87,6 +92,12 @@ def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(
     assert (line(summary, code).balance, line(summary, code).text) == (Balance.DOUBT, text)
     assert text in summary.verdict.reasons
     assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
+
+
+def test_scripts_that_fail_seldom_are_stated_only():
+    found = line(run_of({"script_failed": (LabelCount("Pay", 300),)}), "asked-offered")
+    assert found.balance is Balance.BALANCED
+    assert found.right.endswith("; scripts failed: Pay")
 
 
 def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():

@@ -59,6 +59,7 @@ public final class AllowedConnections {
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
         Extractions.install(instrumentation);
+        FailedScripts.install(instrumentation);
         IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);

@@ -1,4 +1,4 @@
-"""Names of variables that nothing sets are sent in place of their values: the agent counts them, and nothing else."""
+"""Names of variables that are sent in place of values, and scripts that fail: the agent counts these alone."""
 
 from http.server import BaseHTTPRequestHandler
 
@@ -41,13 +41,15 @@ def header(value):
     return element("HeaderManager", "Headers", f'<collectionProp name="HeaderManager.headers">{one}</collectionProp>')
 
 
-def test_names_that_are_sent_are_counted_by_label_and_those_that_are_not_are_none(tmp_path):
+def test_names_that_are_sent_and_scripts_that_fail_are_counted_by_label_and_no_others(tmp_path):
     def to(name, path="/", *props, below=""):
         return request(
             host("127.0.0.1"), text("HTTPSampler.port", str(port)), *props, name=name, path=path, below=below
         )
 
     fails = script("JSR223PreProcessor", "Fails", "vars.put('payload', nothing.toString())")
+    after = script("JSR223PostProcessor", "After", "prev.nothing()")
+    timer = script("JSR223Timer", "Timer", "nothing.toString()")
     reads = script("JSR223PreProcessor", "Reads", "def own = 1; vars.put('path', \"a${own}\")")
     post = body('{"id": "${payload}"}')
     skipped = element("IfController", "If", text("IfController.condition", '"${asked}" == "1"'), below=answers("x"))
@@ -61,7 +63,8 @@ def test_names_that_are_sent_are_counted_by_label_and_those_that_are_not_are_non
             skipped,
             to("Set", "/${path}", below=reads),
             script("JSR223Sampler", "Code", "def mine = 2; SampleResult.setSamplerData(\"${mine} \" + '$' + '{mine}')"),
-            to("Fails", "/no?u=${__urlencode(${user})}"),
+            to("Fails", "/no?u=${__urlencode(${user})}", below=after),
+            to("After", below=after + timer),
             to("Known", "/?u=${__urlencode(${known})}"),
         )
         plan = tree(variables(known="$[x]"), group("unset", "".join(steps), loops=2))
@@ -73,3 +76,4 @@ def test_names_that_are_sent_are_counted_by_label_and_those_that_are_not_are_non
         ("", 2, 2, 2)
     }
     assert all(one.default == f"${{{one.variable}}}" for one in found.values())
+    assert {one.label: one.count for one in counts.script_failed} == {"Body": 2, "After": 4}
