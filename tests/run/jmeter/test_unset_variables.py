@@ -8,7 +8,7 @@ from tests.support.agent_runs import Agent, answers, group, tree
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, host, request, script, text, variables
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.counterpart
 
 
 class Takes(BaseHTTPRequestHandler):
