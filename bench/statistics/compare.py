@@ -148,7 +148,7 @@ def _time(repeat: int) -> Iterator[Aim]:
         folder = Path(name)
         file = bench_file.ensure(BUILD / "bench", _SEED, _ROWS, _log)
         _log(f"counting {file.path.name}")
-        summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW, with_batches=True))
+        summary = summary_of_jtls(resolve([str(file.path)]), Counting(window=STEADY_WINDOW))
         for run in ("run-01_1", "run-01_2"):
             (folder / f"{run}.json").write_text(json.dumps(to_plain(replace(summary, source=run))), encoding="utf-8")
         command = [sys.executable, str(SHIPPED / "aggregate.py"), "compare", "run-01_1.json", "run-01_2.json"]

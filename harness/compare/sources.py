@@ -76,7 +76,7 @@ def _result_of_tool(summary: ToolSummary, name: str) -> RunResult:
 
 def result_of_jtls(inputs: Sequence[Input], name: str, columns: Sequence[str] | None = None) -> RunResult:
     """Return the result of JTLs as one run, in its steady window; `columns` are for files without a header line."""
-    counting = Counting(window=STEADY_WINDOW, columns=tuple(columns) if columns else None, with_batches=True)
+    counting = Counting(window=STEADY_WINDOW, columns=tuple(columns) if columns else None)
     return replace(RunResult.of(summary_of_jtls(inputs, counting), JTL), name=name)
 
 

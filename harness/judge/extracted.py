@@ -1,4 +1,4 @@
-"""Finds extractors that found nothing, so that the plan sent what was left: its requests are not those asked for."""
+"""Finds what was sent in place of a value: what extractors that found nothing left, and names of variables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from harness.base.units import plural
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named
 from harness.judge.users_counted import groups_of
+from harness.metrics.figures import LabelFigures
 from harness.run.group_counts import ExtractionCount, extraction_counts
 
 # What was sent after so many of the answers is a doubt. Nobody means to send the name of a variable, or a default such
@@ -27,6 +28,10 @@ _NOTHING = re.compile(
 ADVICE = (
     "The samples succeeded, but their requests lack what the answer should have had. Look at that answer: is it "
     "another page? If the plan may lack the value, let an If Controller or an assertion read it."
+)
+UNSET_ADVICE = (
+    "Nothing set these variables. Look for a misspelt name, a column that the data file lacks, and in jmeter.log for a "
+    "script that failed before it set one."
 )
 
 
@@ -48,6 +53,44 @@ def sent_on(evidence: Evidence) -> str:
     return named([f"{one.variable}, of {one.label}, {one.sent_count:,} of {one.count:,}" for one in counts])
 
 
+def unset_text(evidence: Evidence) -> str:
+    """Return of which variables the names were sent; empty where that may be the first iterations of users alone."""
+    samples = {one.label: one.sample_count for one in labels_of(evidence)}
+    users = 0 if evidence.is_open else evidence.users_most or 0
+
+    def is_off(one: ExtractionCount) -> bool:
+        all_count = samples.get(one.label, one.count)
+        return one.count >= all_count or one.count > max(users, _SENT_RATIO * all_count)
+
+    if not (off := [one for one in _unset(evidence) if is_off(one)]):
+        return ""
+    count = plural(sum(one.count for one in off), "sample")
+    return f"Names of variables were sent in place of values: {count} ({_named_unset(off)})"
+
+
+def unset_sent(evidence: Evidence) -> str:
+    """Return the variables whose names were sent, however seldom; empty without any."""
+    return _named_unset(_unset(evidence))
+
+
+def _named_unset(counts: Sequence[ExtractionCount]) -> str:
+    return named([f"{one.default} of {one.label}" for one in counts])
+
+
+def _unset(evidence: Evidence) -> Sequence[ExtractionCount]:
+    """Return the variables that were sent by their names, most first, without those that an extractor did not find."""
+    counts = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    told = {one.variable for one in counts if one.sent_unset_count and not one.is_unset}
+    return sorted((one for one in counts if one.is_unset and one.variable not in told), key=lambda one: -one.count)
+
+
+def labels_of(evidence: Evidence) -> Iterator[LabelFigures]:
+    """Yield the labels of the whole run, those of each group."""
+    yield from evidence.whole_labels
+    for group in evidence.beside:
+        yield from group.counted
+
+
 def _too_often(count: ExtractionCount) -> Iterator[tuple[int, str]]:
     """Yield how often something was sent that is a doubt, and what."""
     default_ratio = 0.0 if _NOTHING.fullmatch(count.default.strip()) else _VALUE_RATIO
@@ -65,7 +108,8 @@ def _extractions(evidence: Evidence) -> Sequence[ExtractionCount]:
 
     An extractor of several steps finds its variable in some, and keeps it in the others: those say nothing.
     """
-    counts = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    every = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    counts = [one for one in every if not one.is_unset]
     finders = {(one.extractor, one.variable) for one in counts if one.missed_count < one.count}
     return sorted((one for one in counts if not _is_kept(one, finders)), key=lambda one: -one.sent_count)
 

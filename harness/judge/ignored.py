@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.users_counted import groups_of
-from harness.metrics.figures import CodeCount, is_of_http
+from harness.metrics.figures import CodeCount, is_of_http, is_unanswered
 from harness.run.group_counts import IgnoredCount, LabelCount, ignored_counts, label_counts
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
 _NAMED_MOST = 3
-# So many of a step's answers may be 5xx and count as successes, and so many of all requests may be sent twice.
+# So many of a step's requests may be refused and count as successes, and so many of all may be sent twice.
 _HIDDEN_RATIO = 0.05
-_SERVER_ERRORS = (
+# What codes say that the work was not done.
+_OF_5XX, _OF_429, _UNANSWERED = "of 5xx", "of 429", "without an answer"
+_REFUSED = (
     "The share of errors lacks them. An assertion ignores the status (assume_success), or a script sets the success. "
     "If they are meant, assert on their code, such as 503."
 )
@@ -62,7 +64,7 @@ def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line with failures that scripts made successes, whose code does not tell it either."""
     made = label_counts(one for group in groups_of(evidence.run) for one in group.made_good)
     if sides.is_off or not made:
-        return _with_server_errors(evidence, _with_repeated(evidence, sides))
+        return _with_refused(evidence, _with_repeated(evidence, sides))
     count = sum(one.count for one in made)
     made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
     brief = f"The plan made {made_text} with another code ({named_counts(made)})"
@@ -85,35 +87,47 @@ def _with_repeated(evidence: Evidence, sides: Sides) -> Sides:
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REPEATED)
 
 
-def _with_server_errors(evidence: Evidence, sides: Sides) -> Sides:
-    """Return the line with errors of the server that count as successes."""
-    wrong = server_errors(evidence)
+def _with_refused(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with refusals that count as successes."""
+    wrong = refused(evidence)
     if sides.is_off or not wrong:
         return sides
-    count = sum(wrong.values())
-    brief = f"{units.plural(count, 'answer')} of 5xx counted as success ({named(list(wrong))})"
-    ratio = count / sum(code.sample_count for code in evidence.codes if not code.is_transaction)
-    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_SERVER_ERRORS)
+    labels = {code.label: _successes(one for one in wrong if one.label == code.label) for code in wrong}
+    kinds = {refusal_of(code.code) for code in wrong}
+    what = units.plural(_successes(wrong), "request" if _UNANSWERED in kinds else "answer")
+    said = " or ".join(kind for kind in (_OF_5XX, _OF_429, _UNANSWERED) if kind in kinds)
+    brief = f"{what} {said} counted as success ({named(sorted(labels, key=lambda label: -labels[label]))})"
+    ratio = _successes(wrong) / sum(code.sample_count for code in evidence.codes if not code.is_transaction)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REFUSED)
 
 
-def server_errors(evidence: Evidence) -> Mapping[str, int]:
-    """Return how many errors of the server are successes, by label, most first: of steps that have a lot of them.
+def refused(evidence: Evidence) -> tuple[CodeCount, ...]:
+    """Return the refusals that are successes, of steps that have a lot of them.
 
-    A step whose plan names such a code has none.
+    A step has none whose plan names a 5xx, or for other refusals checks its code.
     """
-    meant = {step.label for step in evidence.run.steps if step.expects_5xx} if evidence.run else set[str]()
-    counts, wrong = Counter[str](), Counter[str]()
+    steps = evidence.run.steps if evidence.run else ()
+    erring, checked = {one.label for one in steps if one.expects_5xx}, {one.label for one in steps if one.checks_code}
+    counts, wrong = Counter[str](), defaultdict[str, list[CodeCount]](list)
     for code in evidence.codes:
         if not code.is_transaction:
             counts[code.label] += code.sample_count
-            is_wrong = is_server_error(code) and code.label not in meant
-            wrong[code.label] += code.sample_count - code.error_count if is_wrong else 0
-    return {label: count for label, count in wrong.most_common() if count > _HIDDEN_RATIO * counts[label]}
+            kind = refusal_of(code.code)
+            if kind and code.sample_count > code.error_count:
+                wrong[code.label] += [code] if code.label not in (erring if kind == _OF_5XX else checked) else []
+    many = (codes for label, codes in wrong.items() if _successes(codes) > _HIDDEN_RATIO * counts[label])
+    return tuple(code for codes in many for code in codes)
 
 
-def is_server_error(code: CodeCount) -> bool:
-    """Return whether a code is one of HTTP for errors of the server."""
-    return is_of_http(code.code) and code.code.startswith("5")
+def _successes(codes: Iterable[CodeCount]) -> int:
+    return sum(code.sample_count - code.error_count for code in codes)
+
+
+def refusal_of(code: str) -> str:
+    """Return what a code says of a request whose work was not done, such as `of 5xx`; empty for all others."""
+    if is_unanswered(code):
+        return _UNANSWERED
+    return (_OF_5XX if code.startswith("5") else _OF_429 if code == "429" else "") if is_of_http(code) else ""
 
 
 def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:

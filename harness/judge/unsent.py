@@ -28,12 +28,17 @@ _GONE_LEAST = 10
 _SENT_LEAST_RATIO = 0.2
 # So many of the users may sit in one pause by chance.
 _IDLE_RATIO = 0.05
+# Scripts of so many of a step's samples may fail, as of answers that are not as usual.
+_FAILED_RATIO = 0.05
 # A throughput timer that is late lets users go on at once: it pauses them for less than this share of their time, and
 # each time for less than this, ms, while they arrive. They were asked so often.
 _PACED_RATIO, _PACED_MS, _PACED_LEAST = 0.001, 100, 10
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
+)
+_SCRIPTS = (
+    "What they prepare or read was missing, and no sample tells it. Look for `Problem in JSR223 script` in jmeter.log."
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
 _IDLE = "They sent nothing in that time. Look at the timer or pause of this step: is it in ms? Or run longer."
@@ -91,6 +96,10 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; redirected: {ends}")
     if left := extracted.sent_on(evidence):
         sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
+    if failed := label_counts(one for group in groups_of(evidence.run) for one in group.script_failed):
+        sides = replace(sides, right=f"{sides.right}; scripts failed: {named_counts(failed)}")
+    if unset := extracted.unset_sent(evidence):
+        sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
     brief, advice = "", _UNSENT
     if unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
@@ -111,10 +120,23 @@ def _without_data(evidence: Evidence) -> _Doubt | None:
     return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
 
 
+def _scripts_failed(evidence: Evidence) -> _Doubt | None:
+    """Return that scripts of many samples failed, which JMeter only logs; None if that is not so."""
+    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
+    counts = label_counts(one for group in groups_of(evidence.run) for one in group.script_failed)
+    many = [one for one in counts if one.count > _FAILED_RATIO * samples.get(one.label, one.count)]
+    if not many:
+        return None
+    times = plural(sum(one.count for one in many), "time")
+    return _Doubt(f"Scripts of the plan failed {times} ({named_counts(many)})", _SCRIPTS)
+
+
 def _another(evidence: Evidence) -> _Doubt | None:
     """Return that other requests were sent, or other pages answered, than the plan says; None if that is not so."""
     if text := extracted.missed_text(evidence):
         return _Doubt(text, extracted.ADVICE)
+    if text := extracted.unset_text(evidence):
+        return _Doubt(text, extracted.UNSET_ADVICE)
     text = redirected.redirected_text(evidence)
     return _Doubt(text, redirected.ADVICE) if text else None
 
@@ -244,4 +266,4 @@ def _plain(label: str) -> str:
 
 
 # What is looked for after steps that were not sent, in this order.
-_FINDERS = (_without_data, _idle, _another, _unreached)
+_FINDERS = (_without_data, _idle, _another, _scripts_failed, _unreached)

@@ -387,7 +387,12 @@ def cause_of(failure: str, message: str, code: str = "") -> Cause:
 
 def is_of_http(code: str) -> bool:
     """Return whether a response code is a status of HTTP, or that of a request that got no answer."""
-    return bool(_HTTP_STATUS.fullmatch(code)) or code.startswith(_NO_ANSWER_CODE)
+    return bool(_HTTP_STATUS.fullmatch(code)) or is_unanswered(code)
+
+
+def is_unanswered(code: str) -> bool:
+    """Return whether a response code is JMeter's of a request that got no answer."""
+    return code.startswith(_NO_ANSWER_CODE)
 
 
 def with_their_causes(secrets: Iterable[str]) -> tuple[str, ...]:

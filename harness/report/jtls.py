@@ -44,7 +44,6 @@ class Counting:
     with_transactions: bool = False
     columns: tuple[str, ...] | None = None
     strict: bool = False
-    with_batches: bool = False
     run: RunRecord | None = None
     with_timeline: bool = True
     goal: Goal | None = None
@@ -118,7 +117,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     window, scope = window_of(tally, counting.window, counting.run), _scope(counting)
     options = SummaryOptions(
         window=window,
-        counted=counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches),
+        counted=counted_tally(inputs, tally, window, scope, counting.columns),
         percentiles=counting.percentiles,
         with_transactions=counting.with_transactions,
         with_timeline=counting.with_timeline,
@@ -163,7 +162,6 @@ def counted_tally(
     window: Window,
     scope: Scope,
     columns: Sequence[str] | None = None,
-    with_batches: bool = True,
 ) -> SampleTally | None:
     """Return the tally of a scope's samples within the window, and of its batches; None when it excludes nothing."""
     from harness.judge.summarise import window_span_ms
@@ -171,8 +169,7 @@ def counted_tally(
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None
-    batch_count = batch_count_of(window.length_s) if with_batches else 0
-    scope = replace(scope, window_ms=span_ms, batch_count=batch_count, with_timeline=False)
+    scope = replace(scope, window_ms=span_ms, batch_count=batch_count_of(window.length_s), with_timeline=False)
     return read_tally(inputs, scope, columns)
 
 

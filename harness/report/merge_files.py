@@ -98,7 +98,7 @@ def _merged_jtls(named: Sequence[_Named], into: Path | None, goal: Goal | None) 
     with _new_directory(into.parent, "", into) as directory:
         _put_samples([path for _, path in named], directory)
         inputs = [Input(name, path) for (name, _), path in zip(named, directory.all_samples, strict=True)]
-        summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True, goal=goal))
+        summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, goal=goal))
         summary = replace(summary, source=f"{directory.plan}/{directory.name}")
         return MergedRun(directory, write_summary(directory, summary))
 

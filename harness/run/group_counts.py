@@ -20,6 +20,7 @@ LABEL_COUNTS = {
     "made_good": "made good",
     "not_sent": "not sent",
     "repeated": "repeated",
+    "script_failed": "script failed",
     "without_data": "without data",
     "idle": "idle",
 }
@@ -56,6 +57,8 @@ class ExtractionCount:
     In `missed_count` of `count` it found nothing. After so many of these a successful sample sent what was left: the
     name of a variable that is not set, its value of before, or `default`. Misses that the plan knows of, as it reads
     the variable in a condition or a script, are none of them.
+
+    Without an extractor, `default` is the name of a variable that nothing set, and that `count` samples sent.
     """
 
     extractor: str
@@ -72,6 +75,11 @@ class ExtractionCount:
     def sent_count(self) -> int:
         """How many misses were sent on."""
         return self.sent_unset_count + self.sent_kept_count + self.sent_default_count
+
+    @property
+    def is_unset(self) -> bool:
+        """Whether it is of a variable that nothing set, without an extractor."""
+        return not self.extractor and self.default == f"${{{self.variable}}}"
 
 
 @dataclass(frozen=True)
@@ -114,12 +122,13 @@ class GroupCounts:
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
-    that the plan made successes with another code. `not_sent` are successful samples for which nothing was sent, such
-    as those of a cache. `repeated` are requests that the client sent again after a failed connection. `without_data`
-    are samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
-    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at another
-    page.
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are
+    failures that the plan made successes with another code. `not_sent` are successful samples for which nothing was
+    sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
+    `script_failed` are scripts before and after samples that failed, which JMeter only logs. `without_data` are
+    samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
+    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at
+    another page.
     """
 
     name: str
@@ -136,6 +145,7 @@ class GroupCounts:
     made_good: tuple[LabelCount, ...] = ()
     not_sent: tuple[LabelCount, ...] = ()
     repeated: tuple[LabelCount, ...] = ()
+    script_failed: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

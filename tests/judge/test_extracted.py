@@ -111,3 +111,42 @@ def test_parts_of_a_run_are_one_count():
     part = extraction(1000, 30, mark=30)
     assert run_that_extracts(part, extraction(1000, 80, mark=80)).verdict.state == DOUBTFUL
     assert run_that_extracts(part, extraction(1000, 0)).verdict.state == VALID
+
+
+def unset(count, variable="user", label="Pay"):
+    return ExtractionCount("", variable, label, f"${{{variable}}}", count, count, count, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([unset(6000)], "6000 samples (${user} of Pay)"),
+        ([unset(301)], "301 samples (${user} of Pay)"),
+        ([unset(301), unset(20, "item"), unset(400, "token")], "701 samples (${token} of Pay, ${user} of Pay)"),
+        # All samples of a step, of which each user sends one, or which has no rows.
+        ([unset(20, label="Log in")], "20 samples (${user} of Log in)"),
+        # What an extractor did not find elsewhere is another variable.
+        ([unset(6000), extraction(100, 0)], "6000 samples (${user} of Pay)"),
+    ],
+)
+def test_names_of_variables_that_were_sent_are_a_doubt(counts, said):
+    summary = run_that_extracts(*counts)
+    found = line(summary, "asked-offered")
+    text = f"Names of variables were sent in place of values: {said}"
+    assert (found.balance, found.text) == (Balance.DOUBT, text)
+    assert summary.verdict.reasons == (text,)
+    assert "; sent by name: " in found.right
+    assert "sent without what an extractor should find" not in found.right
+
+
+@pytest.mark.parametrize("count", [1, 20, 300])
+def test_names_that_are_sent_seldom_as_in_the_first_iteration_of_each_user_are_stated_only(count):
+    found = line(run_that_extracts(unset(count)), "asked-offered")
+    assert (found.balance, found.text) == (Balance.BALANCED, "")
+    assert found.right.endswith("; sent by name: ${user} of Pay")
+
+
+def test_a_variable_that_an_extractor_did_not_find_is_told_once():
+    found = line(run_that_extracts(extraction(100, 100, unset=100), unset(100, "token")), "asked-offered")
+    assert found.text == f"An extractor found nothing in 100 of 100 answers ({NAME}"
+    assert "sent by name" not in found.right

@@ -9,6 +9,7 @@ from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.jmx.steps import PlanStep
 from harness.run.group_counts import IgnoredCount, LabelCount
 from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
+from tests.support.summaries import summary_of
 
 
 def run_of(noted, samples=None, **more):
@@ -75,6 +76,11 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
          "The plan made 1 failure a success with another code (Pay)"),
         ({"without_data": (LabelCount("Pay", 1), LabelCount("Ship", 4))}, "asked-offered",
          "A data file ended: 5 samples had <EOF> in place of data (Ship, Pay)"),
+        ({"script_failed": (LabelCount("Pay", 301),)}, "asked-offered",
+         "Scripts of the plan failed 301 times (Pay)"),
+        # Of a step that each user sends once, and of one without rows.
+        ({"script_failed": (LabelCount("Pay", 9), LabelCount("Log in", 20))}, "asked-offered",
+         "Scripts of the plan failed 20 times (Log in)"),
         ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
          "2 of 20 users spent most of the load in one pause (Rest)"),
         ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
@@ -86,6 +92,12 @@ def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(
     assert (line(summary, code).balance, line(summary, code).text) == (Balance.DOUBT, text)
     assert text in summary.verdict.reasons
     assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
+
+
+def test_scripts_that_fail_seldom_are_stated_only():
+    found = line(run_of({"script_failed": (LabelCount("Pay", 300),)}), "asked-offered")
+    assert found.balance is Balance.BALANCED
+    assert found.right.endswith("; scripts failed: Pay")
 
 
 def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
@@ -109,12 +121,35 @@ def odd_codes(summary):
     return [one.subject for one in summary.warnings if one.code == "unexpected-success-code"]
 
 
-def test_errors_of_the_server_that_count_as_successes_are_a_doubt_and_no_footnote_tells_them_again():
-    summary = with_codes("503", 400, (PlanStep("Pay", False),))
-    found = line(summary, "offered-read")
-    assert (found.balance, found.text) == (Balance.DOUBT, "400 answers of 5xx counted as success (Pay)")
-    assert odd_codes(summary) == []
-    assert odd_codes(with_codes("503", 250, (PlanStep("Pay", False),))) == ["503"]
+NO_ANSWER = "Non HTTP response code: java.net.SocketTimeoutException"
+
+
+@pytest.mark.parametrize(
+    ("bad_code", "text"),
+    [
+        ("503", "400 answers of 5xx counted as success (Pay)"),
+        ("429", "400 answers of 429 counted as success (Pay)"),
+        (NO_ANSWER, "400 requests without an answer counted as success (Pay)"),
+    ],
+)
+def test_refusals_that_count_as_successes_are_a_doubt_of_a_run_and_of_a_bare_file(bad_code, text):
+    samples = users_of()
+    samples[:400] = [one._replace(code=bad_code) for one in samples[:400]]
+    for summary in (with_codes(bad_code, 400, (PlanStep("Pay", False),)), summary_of(samples)):
+        assert (line(summary, "offered-read").balance, line(summary, "offered-read").text) == (Balance.DOUBT, text)
+        assert odd_codes(summary) == []  # no footnote tells them again
+    assert odd_codes(with_codes(bad_code, 250, (PlanStep("Pay", False),))) == [bad_code]
+
+
+def test_only_refusals_that_are_successes_are_counted_and_named():
+    samples = users_of()
+    samples[:400] = [one._replace(code="429") for one in samples[:400]]
+    samples[400:500] = [one._replace(code="503", success=False, error_count=1) for one in samples[400:500]]
+    found = line(summary_of(samples), "offered-read")
+    assert found.text == "400 answers of 429 counted as success (Pay)"
+    samples[400:900] = [one._replace(code=NO_ANSWER) for one in samples[400:900]]
+    found = line(summary_of(samples), "offered-read")
+    assert found.text == "800 requests of 429 or without an answer counted as success (Pay)"
 
 
 @pytest.mark.parametrize("code", ["503", "404"])
@@ -130,6 +165,10 @@ def test_nothing_is_said_of_the_codes_of_a_step_that_the_plan_checks(code):
         # The plan names the code, the answer is one on purpose, few, other protocols, and failures.
         ("503", 3_000, (PlanStep("Pay", False, expects_5xx=True),), {}),
         ("404", 3_000, (), {}),
+        ("429", 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
+        (NO_ANSWER, 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
+        ("429", 250, (), {}),
+        (NO_ANSWER, 400, (), {"success": False, "error_count": 1}),
         ("503", 250, (), {}),
         ("OK", 3_000, (), {}),
         ("5", 3_000, (), {}),

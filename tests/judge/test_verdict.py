@@ -3,7 +3,7 @@ import pytest
 from harness.judge.summarise import summarise
 from harness.judge.verdict import Verdict, answer, headline
 from harness.judge.warnings import Severity, warning_kinds
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, GoalRule
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 
 
@@ -120,6 +120,64 @@ def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful
     found = summary_of(samples, record(goal=Goal()))
     assert ("many-errors" in {warning.code for warning in found.warnings}) is is_doubtful
     assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).warnings}
+
+
+def of_labels(failures, count=200, others=4):
+    """Return the samples of two users: so many labels of which all succeed, and Pay of which so many of 40 fail."""
+    samples = [sample(label=f"Step {at % others}", all_threads=2, start_ms=1_000_000 + 50 * at) for at in range(count)]
+    return samples + [
+        (failed if at < failures else sample)(label="Pay", all_threads=2, start_ms=1_000_000 + 200 * at)
+        for at in range(40)
+    ]
+
+
+def brief_of_errors(samples, goal):
+    found = summary_of(samples, record(goal=goal)).warnings
+    return [warning.brief for warning in found if warning.code == "many-errors"]
+
+
+def errors_of(label, limit):
+    return GoalRule("error_ratio", label, max=limit)
+
+
+@pytest.mark.parametrize(
+    ("failures", "count", "goal", "brief"),
+    [
+        (40, 400, Goal(), ["40 of 40 samples of Pay failed, and no goal tells it"]),
+        (21, 400, Goal(), ["21 of 40 samples of Pay failed, and no goal tells it"]),
+        # The goal of TOTAL is met, although a step never worked.
+        (40, 4_000, Goal(error_ratio=0.01), ["40 of 40 samples of Pay failed, and no goal tells it"]),
+        (40, 400, Goal(p95_ms=500), ["40 of 40 samples of Pay failed, and no goal tells it"]),
+        (40, 400, Goal(errors_of("Ship", 0.5)), ["40 of 40 samples of Pay failed, and no goal tells it"]),
+        (40, 200, Goal(), ["16.67 % of the samples failed, and no goal limits errors"]),
+    ],
+)
+def test_a_label_of_which_most_failed_is_a_doubt_though_few_of_all_did(failures, count, goal, brief):
+    assert brief_of_errors(of_labels(failures, count), goal) == brief
+
+
+@pytest.mark.parametrize(
+    ("failures", "goal"),
+    [
+        (20, Goal()),
+        (4, Goal()),
+        # A goal tells it: that of TOTAL is missed, or one allows it.
+        (40, Goal(error_ratio=0.01)),
+        (40, Goal(error_ratio=0.5)),
+        (40, Goal(errors_of("Pay", 1.0))),
+        (40, Goal(errors_of("P.*", 0.2))),
+    ],
+)
+def test_labels_of_which_less_failed_or_that_have_a_goal_are_no_doubt(failures, goal):
+    assert brief_of_errors(of_labels(failures, 400), goal) == []
+
+
+def test_four_failures_of_a_rare_label_are_no_doubt_and_several_labels_are_named():
+    rare = [failed(label="Rare", all_threads=2, start_ms=1_000_000 + 99 * at) for at in range(4)]
+    assert brief_of_errors(of_labels(0, 400) + rare, Goal()) == []
+    more = [failed(label="Ship", all_threads=2, start_ms=1_000_000 + 99 * at) for at in range(5)]
+    brief = "Most samples of 2 labels (Pay, Ship) failed, and no goal tells it"
+    assert brief_of_errors(of_labels(40, 500) + more, Goal()) == [brief]
 
 
 def test_a_busy_machine_alone_does_not_make_a_run_doubtful():

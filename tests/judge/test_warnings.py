@@ -62,7 +62,7 @@ EXAMPLES = {
     "other-cpu": {"percent": "84", "machine": "this machine's CPU"},
     "generator-delay": {"added": "31", "p99": "120"},
     "profile-cost": {"process": "shop", "percent": "4.5", "part": "thread dumps 3.0 %"},
-    "many-errors": {"percent": "25.00"},
+    "many-errors": {"share": "25.00 % of the samples", "does": "limits errors", "advice": "set --errors=1%"},
     "stopped-early": {"why": "p90 was above 1 ms for 2 s"},
     "stall": {"length": "5 s", "users": " while 10 users were active", "gaps": "15 s to 20 s"},
     "throttled": {

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,33 @@ def test_a_file_of_the_wrong_kind_is_answered_with_the_verb_that_reads_it(
     done = command("aggregate.py", *arguments)
     assert done.returncode == 2
     assert line in done.stderr
+
+
+# By what differs between the first and the second minute: the values of a row by its number and its half. TOTAL has the
+# same average, errors and throughput in both.
+_HALVES: dict[str, Callable[[int, int], dict[str, object]]] = {
+    "": lambda number, _: {"label": "AB"[number % 20 // 10]},
+    "share of ": lambda _, half: {"label": "AB"[half]},
+    "size of responses ": lambda _, half: {"bytes": 3000 if half else 1000},
+    "average of ": lambda number, half: {"elapsed": (90 if number % 2 == half else 30) + number % 7},
+    "share of errors of ": lambda number, half: {"success": str(number % 2 != half or number % 3 > 0).lower()},
+}
+
+
+@pytest.mark.parametrize("reason", _HALVES)
+def test_a_table_of_the_steady_window_compares_all_numbers_of_its_parts_as_a_run_does(reason, tmp_path):
+    lines = ["timeStamp,elapsed,label,responseCode,threadName,success,bytes,allThreads"]
+    for number in range(2_400):
+        row = {"label": "AB"[number % 2], "elapsed": 40 + number * 37 % 23, "success": "true", "bytes": 1000}
+        row |= _HALVES[reason](number, number // 1_200)
+        start, thread = 1_700_000_000_000 + 50 * number, f"Users 1-{number % 20 + 1}"
+        lines.append(f"{start},{row['elapsed']},{row['label']},200,{thread},{row['success']},{row['bytes']},20")
+    (path := tmp_path / "halves.jtl").write_text("\n".join([*lines, ""]))
+    shown = table(path, "--window", "steady", "--goal", "errors<50%", "--format", "json")
+    assert shown.returncode == 0
+    (line,) = (one for one in json.loads(shown.stdout)["account"] if one["code"] == "one-state")
+    assert line["balance"] == ("doubt" if reason else "balanced")
+    assert line["text"].startswith(f"The {reason}" if reason else "")
 
 
 def load_tables(markdown: str) -> list[str]:

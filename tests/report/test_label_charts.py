@@ -64,6 +64,14 @@ def test_an_odd_number_of_labels_has_the_time_below_each_column():
     assert_texts_do_not_overlap(chart)
 
 
+@pytest.mark.parametrize("p50s_ms", [(0, 0), (0, 1), (0, 500)])
+def test_times_of_0_ms_are_at_the_bottom(p50s_ms):
+    chart = label_charts("Labels", panels_of(labels_of(*p50s_ms)), 0.0)
+    assert "0" in texts(chart)
+    bottom = max(y for line in lines(chart)[:2] for _, y in points_of(line))
+    assert {y for _, y in points_of(lines(chart)[0])} == {bottom}
+
+
 def test_the_times_of_neighbours_do_not_overlap_in_a_run_of_minutes():
     chart = label_charts("Labels", panels_of(labels_of(5, 10)), 560.0)  # 9:20 to 10:00
     assert texts(chart).count("10:00") == 2

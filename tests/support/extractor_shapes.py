@@ -124,10 +124,14 @@ def extractor_plan() -> str:
     return "".join((*kinds, *KNOWN_OF.values(), *(steps for steps, _ in SENT.values()), parent("Both", several)))
 
 
+# Of some variables the default that is written.
+DEFAULTS = {"twice": "NOT_FOUND", "value": "0", "empty": "", "second": "0", "property": "${…}"}
+
+
 def extractions_of(counts: GroupCounts) -> dict[str, tuple[int, ...]]:
     """By variable how often it was looked for, not found, and sent as its name, its old value, or its default."""
     found = dict[str, tuple[int, ...]]()
-    for one in counts.extractions:
+    for one in (each for each in counts.extractions if each.extractor):
         more = (one.count, one.missed_count, one.sent_unset_count, one.sent_kept_count, one.sent_default_count)
         found[one.variable] = tuple(map(sum, zip(more, found.get(one.variable, (0,) * 5), strict=True)))
     return found

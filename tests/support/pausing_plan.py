@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from tests.support.agent_runs import action, constant, does, group, long, number, parent, table, timer, tree, whole
+from tests.support.agent_runs import (
+    action,
+    answers,
+    constant,
+    does,
+    group,
+    long,
+    number,
+    parent,
+    table,
+    timer,
+    tree,
+    whole,
+)
 from tests.support.extractor_shapes import extractor_plan
 from tests.support.off_host import element, script, text
 
@@ -29,6 +42,10 @@ _MEETING = timer("SyncTimer", whole("groupSize", 2), long("timeoutInMs", 0))
 _QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
 _GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') { prev.setSuccessful(true); "
                "prev.setResponseCode('200') } else { prev.setSuccessful(true) }")  # fmt: skip
+_THROWS = script("JSR223PreProcessor", "throws", "vars.put('order', nothing.toString())")
+_THROWS_AFTER = script("JSR223PostProcessor", "throws", "nothing.toString()")
+_TIMER_THROWS = script("JSR223Timer", "throws", "nothing.toString()")
+_SETS = script("JSR223PreProcessor", "sets", "vars.put('ready', '1')")
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
 
@@ -63,4 +80,8 @@ def pausing_plan() -> str:
         group("inside", parent("both", debug("Debug") + debug("Quiet") + failed("Mend") + debug("Last") + _GOOD),
               loops=2),
         group("extractors", extractor_plan(), loops=4),
+        # The name is sent; it is not, or by a failure; a script fails before, in its pause, and after a failure.
+        group("names", answers("ok", "Sent", sent="${order}", below=_THROWS) + answers("ok ${order}", "Kept", sent="-")
+              + answers("ok", "Set", sent="${ready}", below=_SETS + _TIMER_THROWS)
+              + answers("x", "Failed", sent="${order}", status="NO", below=_THROWS_AFTER), loops=3),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from harness.base import units
 from harness.judge.evidence import LABELS_NAMED, Evidence, Values
-from harness.judge.ignored import is_server_error, server_errors
+from harness.judge.ignored import refused
 from harness.judge.warning_kind import ReportPart, WarningKind
 from harness.metrics.figures import CodeCount, is_of_http
 
@@ -22,13 +22,13 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield each unusual response code that counts as success, and the labels that were answered with it.
 
     Samplers of other protocols check their codes themselves, such as OK of gRPC and 1000 of WebSocket. A plan may check
-    those of a step, and of errors of the server the account tells.
+    those of a step, and of refusals the account tells.
     """
     by_code: dict[str, list[CodeCount]] = {}
     checked = {step.label for step in evidence.run.steps if step.checks_code} if evidence.run else set[str]()
-    told = server_errors(evidence)
+    told = refused(evidence)
     for code in evidence.codes:
-        is_known = code.label in checked or (is_server_error(code) and code.label in told)
+        is_known = code.label in checked or code in told
         is_unusual = is_of_http(code.code) if code.code else not evidence.dropped.unknown
         is_success = code.sample_count > code.error_count and not is_known
         if is_success and is_unusual and code.code not in EXPECTED_SUCCESS_CODES:

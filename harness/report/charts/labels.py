@@ -50,7 +50,7 @@ def label_charts(title: str, panels: Sequence[Panel], from_s: float) -> str:
     lines = [panel.lines(from_s) for panel in panels]
     batches = panels[0].batches
     values = [value for of_panel in lines for line in of_panel for value in line.values]
-    y = log_axis(min(values) * 0.9, max(values) * 1.1)
+    y = log_axis(min(values) * 0.9, max(1.0, max(values) * 1.1))  # all are 0 ms where nothing listens
     to_s = from_s + batches.length_s * len(batches.sample_count)
     whole = time_axis([to_s], most=round(_TICKS_MOST * to_s / (to_s - from_s)))
     x = replace(whole, low=from_s, ticks=tuple(tick for tick in whole.ticks if tick[0] >= from_s))

@@ -59,6 +59,7 @@ public final class AllowedConnections {
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
         Extractions.install(instrumentation);
+        FailedScripts.install(instrumentation);
         IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
@@ -72,6 +73,7 @@ public final class AllowedConnections {
         WarmUp.install(instrumentation); // after it, so that its call comes before
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
+        UnsetVariables.install(instrumentation);
         Users.install(instrumentation);
         ZoneNames.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file

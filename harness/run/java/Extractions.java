@@ -350,8 +350,13 @@ public final class Extractions {
         enter(Mode.ASKS, false, result);
     }
 
+    /** Returns whether a sampler is code, or sends nothing. */
+    static boolean isCode(Object sampler) {
+        return IS_CODE.get(sampler.getClass());
+    }
+
     private static Mode modeOf(Object sampler) {
-        return hasMisses && !IS_CODE.get(sampler.getClass()) ? Mode.SENDS : Mode.ASKS;
+        return hasMisses && !isCode(sampler) ? Mode.SENDS : Mode.ASKS;
     }
 
     private static void enter(Mode mode, boolean isNext, Object result) {
