@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from harness.jtl.inputs import resolve
 from harness.jtl.sample import Dropped, generator_of
 from harness.jtl.xml import parse_xml
 from harness.judge.summarise import summarise
@@ -11,6 +12,7 @@ from harness.judge.summary import Observed
 from harness.judge.verdict import INVALID
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
+from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.machine import generator_table
 from harness.report.screen import closing
 from harness.run.telemetry.table import Usage
@@ -141,6 +143,20 @@ def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
     late = sample(start_ms=1_059_000, elapsed_ms=30_000, thread_name=f"{GENERATORS[0]}-Users 1-1")
     assert codes_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1]), [late])) == set()
+
+
+@pytest.mark.parametrize(("gap_ms", "is_one"), [(0, True), (-80, True), (900, True), (1500, False), (-3000, False)])
+def test_files_that_follow_each_other_are_parts_of_one_and_no_generators_that_were_absent(tmp_path, gap_ms, is_one):
+    files, at_ms = [], 1_700_000_000_000
+    for number in range(3):
+        rows = [(at_ms + 200 * row, 100) for row in range(200)]
+        at_ms = rows[-1][0] + 100 + gap_ms
+        text = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
+        text += "".join(f"{start},{took},Pay,200,Users 1-{start // 200 % 4},true,4\n" for start, took in rows)
+        (tmp_path / f"part-{number}.jtl").write_text(text)
+        files.append(str(tmp_path / f"part-{number}.jtl"))
+    summary = summary_of_jtls(resolve(files), Counting())
+    assert ("absent for part of the load" in " ".join(one.brief for one in summary.warnings)) is not is_one
 
 
 def test_local_generators_and_their_controller_are_one_bottleneck():

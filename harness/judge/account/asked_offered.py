@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from harness.base import units
@@ -38,6 +39,7 @@ from harness.judge.users_asked import (
 from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
+from harness.metrics.generators import GeneratorFigures
 from harness.metrics.timeline import SecondFigures
 from harness.plan.load.groups import GroupLoad, Stage
 from harness.plan.load.model import OPEN
@@ -49,6 +51,8 @@ _CHANCE_DEVIATIONS = 3.0
 # Generators start within a second or two of each other. One that is absent for longer than this changes the load.
 ABSENT_LEAST_S = 5.0
 ABSENT_RATIO = 0.02
+# Between the last sample of a part of a file and the first of the next one.
+PART_MOST_S = 1.0
 
 
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
@@ -315,6 +319,8 @@ def _absent(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
     first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
     least_s = max(ABSENT_LEAST_S, ABSENT_RATIO * (last_s - first_s))
     longest_s = (evidence.longest_ms or 0) / units.MS_PER_S
+    if evidence.run is None and _are_parts(generators, longest_s):
+        return
     late = [one for one in generators if one.first_s - first_s > least_s]
     # A sample that takes long ends late: without one a generator may seem to have stopped before the others.
     early = [one for one in generators if last_s - one.last_s > least_s + longest_s]
@@ -324,6 +330,15 @@ def _absent(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
         when = [f"began late ({began})"] * bool(late) + [f"ended early ({ended})"] * bool(early)
         names = ", ".join(dict.fromkeys(one.name for one in (*late, *early)))
         yield names, " or ".join(when), f"{first_s:.0f}", f"{last_s:.0f}"
+
+
+def _are_parts(generators: Sequence[GeneratorFigures], longest_s: float) -> bool:
+    """Return whether files are those of one generator: each begins within a second of the end of the one before.
+
+    Its first samples may begin before the last ones of that end.
+    """
+    ordered = sorted(generators, key=lambda one: one.first_s)
+    return all(-longest_s <= later.first_s - one.last_s <= PART_MOST_S for one, later in pairwise(ordered))
 
 
 LINE = LineKind(
