@@ -120,7 +120,7 @@ def test_closing_the_terminal_of_make_stops_the_run_too(in_terminal, command, ta
     wait_for(lambda: processes_of(tmp_path) == [])
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_with_hup_ignored_the_run_continues_without_its_terminal(in_terminal, command, target, tmp_path):
     terminal = in_terminal(command("run", "--target", target, "--duration", "4"), ignore_hup=True)
     samples_under_way(tmp_path)
@@ -190,7 +190,7 @@ def test_a_run_works_with_closed_standard_descriptors(command, apart, target):
         assert [path for path in files if b"closed model, 2 users, ramp" in path.read_bytes()[:200]] == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(command, environment, target, tmp_path):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

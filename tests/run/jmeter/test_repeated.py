@@ -27,7 +27,7 @@ class Hangs(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("retries", [0, 1])
+@pytest.mark.parametrize("retries", [pytest.param(0, marks=pytest.mark.counterpart), 1])
 def test_requests_that_the_client_sends_again_are_counted_by_label_and_their_rows_are_successes(tmp_path, retries):
     Hangs.count = 0
     with serving(Hangs) as port:
