@@ -37,7 +37,8 @@ from harness.report.results import chart_path
 from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.jmeter.exchanges import Exchange, parse_exchanges
-from harness.run.record import RunRecord
+from harness.run.other_runs import running
+from harness.run.record import RUNNING, RunRecord
 from harness.run.recorders import read_all
 from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.recorder import Reading
@@ -128,8 +129,11 @@ def write_report(directory: RunDirectory, counted: CountedRun | None = None, *, 
     """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
 
     With `counted` its samples have been counted. With `successful` a table has the successful samples of the load.
+    UsageError while the load runs.
     """
     counted = counted or count_run(directory)
+    if counted and counted.run.state == RUNNING and (other := running(counted.run.id)):
+        raise UsageError(f"its load is running ({other})", "wait: its report is written at its end")
     summary = summary_of_run(directory, counted, may_write=True)
     if successful:
         if counted is None:

@@ -8,14 +8,18 @@ import sys
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.judge.verdict import DOUBTFUL
 from harness.report.charts.run_charts import run_charts
+from harness.report.files import write_report
 from harness.report.markdown import report
 from harness.run.context import warn_of
 from harness.run.other_runs import OtherRun, OtherRuns, registered
+from harness.run.record import RUNNING
 from tests.support.factories import record, two_users
 from tests.support.paths import ROOT
 from tests.support.processes import output_until
+from tests.support.report_folder import add_samples
 from tests.support.summaries import summary_of, warnings_of
 from tests.support.tiny import run_json, samples_under_way
 
@@ -34,6 +38,15 @@ def test_each_of_two_runs_sees_the_other_and_not_itself():
             assert [other.name for other in first.new()] == ["lb/run-02_1"]
             assert first.new() == []
             assert str(first.seen[0]).startswith(f"lb/run-02_1, pid {os.getpid()} of ")
+
+
+def test_a_run_whose_load_runs_was_not_killed_and_has_no_report_yet(tmp_path):
+    directory = add_samples(tmp_path, "shop/run-01_1", state=RUNNING)
+    with registered(directory.read_run().id), pytest.raises(UsageError, match="its load is running"):
+        write_report(directory)
+    assert not directory.report.exists()
+    with registered("shop/run-01_2"):
+        assert "the harness was killed before this run ended" in write_report(directory).verdict.reasons
 
 
 def test_a_run_whose_load_is_over_does_not_count():
