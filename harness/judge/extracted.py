@@ -79,9 +79,13 @@ def _named_unset(counts: Sequence[ExtractionCount]) -> str:
 
 def _unset(evidence: Evidence) -> Sequence[ExtractionCount]:
     """Return the variables that were sent by their names, most first, without those that an extractor did not find."""
-    counts = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    counts = _counted(evidence)
     told = {one.variable for one in counts if one.sent_unset_count and not one.is_unset}
     return sorted((one for one in counts if one.is_unset and one.variable not in told), key=lambda one: -one.count)
+
+
+def _counted(evidence: Evidence) -> Sequence[ExtractionCount]:
+    return extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
 
 
 def labels_of(evidence: Evidence) -> Iterator[LabelFigures]:
@@ -108,8 +112,7 @@ def _extractions(evidence: Evidence) -> Sequence[ExtractionCount]:
 
     An extractor of several steps finds its variable in some, and keeps it in the others: those say nothing.
     """
-    every = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
-    counts = [one for one in every if not one.is_unset]
+    counts = [one for one in _counted(evidence) if not one.is_unset]
     finders = {(one.extractor, one.variable) for one in counts if one.missed_count < one.count}
     return sorted((one for one in counts if not _is_kept(one, finders)), key=lambda one: -one.sent_count)
 

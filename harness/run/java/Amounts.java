@@ -1,7 +1,6 @@
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -276,23 +275,13 @@ public final class Amounts {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle IS_SUCCESSFUL = handle("isSuccessful");
-        static final MethodHandle LABEL = handle("getSampleLabel");
-        static final MethodHandle SAMPLE_COUNT = handle("getSampleCount");
-        static final MethodHandle TIME = handle("getTime");
-        static final MethodHandle BYTES = handle("getBytesAsLong");
-        static final MethodHandle MESSAGE = handle("getResponseMessage");
-        static final MethodHandle DATA = handle("getResponseDataAsString");
-
-        private static MethodHandle handle(String method) {
-            try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                Class<?> type = Class.forName("org.apache.jmeter.samplers.SampleResult", true, loader);
-                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method));
-                return found.asType(found.type().changeParameterType(0, Object.class));
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
+        private static final String RESULT = "org.apache.jmeter.samplers.SampleResult";
+        static final MethodHandle IS_SUCCESSFUL = Handles.of(RESULT, "isSuccessful");
+        static final MethodHandle LABEL = Handles.of(RESULT, "getSampleLabel");
+        static final MethodHandle SAMPLE_COUNT = Handles.of(RESULT, "getSampleCount");
+        static final MethodHandle TIME = Handles.of(RESULT, "getTime");
+        static final MethodHandle BYTES = Handles.of(RESULT, "getBytesAsLong");
+        static final MethodHandle MESSAGE = Handles.of(RESULT, "getResponseMessage");
+        static final MethodHandle DATA = Handles.of(RESULT, "getResponseDataAsString");
     }
 }

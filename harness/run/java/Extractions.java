@@ -1,9 +1,6 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
 import java.lang.ref.WeakReference;
-import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -134,10 +131,10 @@ public final class Extractions {
             this.defaultKey = defaultKey;
             this.hasSeveral = hasSeveral;
             this.isAlwaysPut = isAlwaysPut;
-            names = handle(type, hasSeveral ? "getRefNames" : "getRefName");
-            defaults = handle(type, hasSeveral ? "getDefaultValues" : "getDefaultValue");
-            isEmptyDefault = isAlwaysPut ? null : handle(type, "isEmptyDefaultValue");
-            matchNumbers = handle(type, hasSeveral ? "getMatchNumbers" : "getMatchNumber");
+            names = Handles.of(type, hasSeveral ? "getRefNames" : "getRefName");
+            defaults = Handles.of(type, hasSeveral ? "getDefaultValues" : "getDefaultValue");
+            isEmptyDefault = isAlwaysPut ? null : Handles.of(type, "isEmptyDefaultValue");
+            matchNumbers = Handles.of(type, hasSeveral ? "getMatchNumbers" : "getMatchNumber");
         }
     }
 
@@ -421,33 +418,21 @@ public final class Extractions {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle PROCESS = handle("org.apache.jmeter.processor.PostProcessor", "process");
-        static final MethodHandle NAME = handle("org.apache.jmeter.testelement.TestElement", "getName");
-        static final MethodHandle PROPERTY = handle("org.apache.jmeter.testelement.TestElement", "getProperty", String.class);
-        static final MethodHandle CONTEXT = handle("org.apache.jmeter.threads.JMeterContextService", "getContext");
-        static final MethodHandle VARIABLES = handle("org.apache.jmeter.threads.JMeterContext", "getVariables");
-        static final MethodHandle RESULT = handle("org.apache.jmeter.threads.JMeterContext", "getPreviousResult");
-        static final MethodHandle VALUE = handle("org.apache.jmeter.threads.JMeterVariables", "getObject", String.class);
-        static final MethodHandle IS_SUCCESSFUL = handle("org.apache.jmeter.samplers.SampleResult", "isSuccessful");
-        static final MethodHandle LABEL = handle("org.apache.jmeter.samplers.SampleResult", "getSampleLabel");
+        static final MethodHandle PROCESS = Handles.of("org.apache.jmeter.processor.PostProcessor", "process");
+        static final MethodHandle NAME = Handles.of("org.apache.jmeter.testelement.TestElement", "getName");
+        static final MethodHandle PROPERTY = Handles.of("org.apache.jmeter.testelement.TestElement", "getProperty", String.class);
+        static final MethodHandle CONTEXT = Handles.of("org.apache.jmeter.threads.JMeterContextService", "getContext");
+        static final MethodHandle VARIABLES = Handles.of("org.apache.jmeter.threads.JMeterContext", "getVariables");
+        static final MethodHandle RESULT = Handles.of("org.apache.jmeter.threads.JMeterContext", "getPreviousResult");
+        static final MethodHandle VALUE = Handles.of("org.apache.jmeter.threads.JMeterVariables", "getObject", String.class);
+        static final MethodHandle IS_SUCCESSFUL = Handles.of("org.apache.jmeter.samplers.SampleResult", "isSuccessful");
+        static final MethodHandle LABEL = Handles.of("org.apache.jmeter.samplers.SampleResult", "getSampleLabel");
         /** Variables that JMeter reads for the rows of the JTL. */
         static final Set<String> WRITTEN = written();
 
-        private static MethodHandle handle(String name, String method, Class<?>... parameters) {
-            try {
-                return Extractions.handle(type(name), method, parameters);
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
-
-        private static Class<?> type(String name) throws ClassNotFoundException {
-            return Class.forName(name, true, Thread.currentThread().getContextClassLoader());
-        }
-
         private static Set<String> written() {
             try {
-                Class<?> event = type("org.apache.jmeter.samplers.SampleEvent");
+                Class<?> event = Handles.type("org.apache.jmeter.samplers.SampleEvent");
                 Set<String> names = new HashSet<>();
                 for (int at = (int) event.getMethod("getVarCount").invoke(null) - 1; at >= 0; at--) {
                     names.add((String) event.getMethod("getVarName", int.class).invoke(null, at));
@@ -457,14 +442,5 @@ public final class Extractions {
                 throw new IllegalStateException(error);
             }
         }
-    }
-
-    /** Returns a method of an object of any class, or of none. */
-    private static MethodHandle handle(Class<?> type, String method, Class<?>... parameters) throws ReflectiveOperationException {
-        Method known = type.getMethod(method, parameters);
-        MethodHandle found = MethodHandles.publicLookup().unreflect(known);
-        return Modifier.isStatic(known.getModifiers())
-                ? found
-                : found.asType(found.type().changeParameterType(0, Object.class));
     }
 }

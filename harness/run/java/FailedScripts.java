@@ -1,7 +1,5 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 
 /**
  * Counts scripts beside a sampler that fail: JMeter only logs that, and the sample succeeds.
@@ -60,23 +58,11 @@ public final class FailedScripts {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle LOG = handle(LOGGER, "error", String.class, Object.class, Object.class);
-        static final MethodHandle CURRENT = handle(CONTEXT + "Service", "getContext");
-        static final MethodHandle SAMPLER = handle(CONTEXT, "getCurrentSampler");
-        static final MethodHandle RESULT = handle(CONTEXT, "getPreviousResult");
-        static final MethodHandle IS_SUCCESSFUL = handle("org.apache.jmeter.samplers.SampleResult", "isSuccessful");
-        static final MethodHandle NAME = handle("org.apache.jmeter.testelement.TestElement", "getName");
-
-        private static MethodHandle handle(String name, String method, Class<?>... parameters) {
-            try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                Class<?> type = Class.forName(name.replace('/', '.'), true, loader);
-                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method, parameters));
-                MethodType own = found.type();
-                return method.equals("getContext") ? found : found.asType(own.changeParameterType(0, Object.class));
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
+        static final MethodHandle LOG = Handles.of(LOGGER, "error", String.class, Object.class, Object.class);
+        static final MethodHandle CURRENT = Handles.of(CONTEXT + "Service", "getContext");
+        static final MethodHandle SAMPLER = Handles.of(CONTEXT, "getCurrentSampler");
+        static final MethodHandle RESULT = Handles.of(CONTEXT, "getPreviousResult");
+        static final MethodHandle IS_SUCCESSFUL = Handles.of("org.apache.jmeter.samplers.SampleResult", "isSuccessful");
+        static final MethodHandle NAME = Handles.of("org.apache.jmeter.testelement.TestElement", "getName");
     }
 }

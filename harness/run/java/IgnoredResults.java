@@ -1,7 +1,5 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.util.IdentityHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -137,26 +135,14 @@ public final class IgnoredResults {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle IS_IGNORED = handle(RESULT, "isIgnore");
-        static final MethodHandle IS_SUCCESSFUL = handle(RESULT, "isSuccessful");
-        static final MethodHandle TIME = handle(RESULT, "getTime");
-        static final MethodHandle LABEL = handle(RESULT, "getSampleLabel");
-        static final MethodHandle CODE = handle(RESULT, "getResponseCode");
-        static final MethodHandle SENT = handle(RESULT, "getSentBytes");
-        static final MethodHandle RECEIVED = handle(RESULT, "getBytesAsLong");
-        static final MethodHandle SAMPLER = handle("org/apache/jmeter/threads/JMeterContext", "getCurrentSampler");
-        static final MethodHandle CONTEXT = handle("org/apache/jmeter/threads/JMeterContextService", "getContext");
-
-        private static MethodHandle handle(String name, String method) {
-            try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                Class<?> type = Class.forName(name.replace('/', '.'), true, loader);
-                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method));
-                MethodType own = found.type();
-                return own.parameterCount() == 0 ? found : found.asType(own.changeParameterType(0, Object.class));
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
+        static final MethodHandle IS_IGNORED = Handles.of(RESULT, "isIgnore");
+        static final MethodHandle IS_SUCCESSFUL = Handles.of(RESULT, "isSuccessful");
+        static final MethodHandle TIME = Handles.of(RESULT, "getTime");
+        static final MethodHandle LABEL = Handles.of(RESULT, "getSampleLabel");
+        static final MethodHandle CODE = Handles.of(RESULT, "getResponseCode");
+        static final MethodHandle SENT = Handles.of(RESULT, "getSentBytes");
+        static final MethodHandle RECEIVED = Handles.of(RESULT, "getBytesAsLong");
+        static final MethodHandle SAMPLER = Handles.of("org/apache/jmeter/threads/JMeterContext", "getCurrentSampler");
+        static final MethodHandle CONTEXT = Handles.of("org/apache/jmeter/threads/JMeterContextService", "getContext");
     }
 }

@@ -1,6 +1,5 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
 import java.net.URL;
 
 /**
@@ -97,21 +96,10 @@ public final class Redirects {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle URL = handle("getURL");
-        static final MethodHandle MOVE = handle("setURL", URL.class);
-        static final MethodHandle LABEL = handle("getSampleLabel");
-        static final MethodHandle PARTS = handle("getSubResults");
-        static final MethodHandle IS_SUCCESSFUL = handle("isSuccessful");
-
-        private static MethodHandle handle(String method, Class<?>... parameters) {
-            try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                Class<?> type = Class.forName(RESULT.replace('/', '.'), true, loader);
-                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method, parameters));
-                return found.asType(found.type().changeParameterType(0, Object.class));
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
+        static final MethodHandle URL = Handles.of(RESULT, "getURL");
+        static final MethodHandle MOVE = Handles.of(RESULT, "setURL", URL.class);
+        static final MethodHandle LABEL = Handles.of(RESULT, "getSampleLabel");
+        static final MethodHandle PARTS = Handles.of(RESULT, "getSubResults");
+        static final MethodHandle IS_SUCCESSFUL = Handles.of(RESULT, "isSuccessful");
     }
 }

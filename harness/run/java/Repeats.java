@@ -1,8 +1,6 @@
+import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
-import java.lang.reflect.Method;
 
 /** Counts the requests that HttpClient repeated after a failed connection, by label: no row has the failure. */
 public final class Repeats {
@@ -23,7 +21,7 @@ public final class Repeats {
     }
 
     /** Called instead of HttpRequestRetryHandler.retryRequest. */
-    public static boolean isRepeated(Object handler, java.io.IOException error, int count, Object context) {
+    public static boolean isRepeated(Object handler, IOException error, int count, Object context) {
         try {
             boolean isRepeated = (boolean) Access.ASK.invoke(handler, error, count, context);
             GroupCounts.Group group = isRepeated && !WarmUp.isOn() ? Users.group() : null;
@@ -41,23 +39,15 @@ public final class Repeats {
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
         private static final String THREADS = "org.apache.jmeter.threads.JMeterContext";
-        static final MethodHandle ASK = handle(HANDLER.replace('/', '.'), "retryRequest");
-        static final MethodHandle CURRENT = handle(THREADS + "Service", "getContext");
-        static final MethodHandle SAMPLER = handle(THREADS, "getCurrentSampler");
-        static final MethodHandle NAME = handle("org.apache.jmeter.testelement.TestElement", "getName");
+        static final MethodHandle ASK = retry();
+        static final MethodHandle CURRENT = Handles.of(THREADS + "Service", "getContext");
+        static final MethodHandle SAMPLER = Handles.of(THREADS, "getCurrentSampler");
+        static final MethodHandle NAME = Handles.of("org.apache.jmeter.testelement.TestElement", "getName");
 
-        private static MethodHandle handle(String type, String method) {
+        private static MethodHandle retry() {
             try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                for (Method one : Class.forName(type, true, loader).getMethods()) {
-                    if (one.getName().equals(method)) {
-                        MethodHandle found = MethodHandles.publicLookup().unreflect(one);
-                        MethodType own = found.type().generic();
-                        return found.asType(own.changeReturnType(found.type().returnType()));
-                    }
-                }
-                throw new NoSuchMethodException(method);
-            } catch (ReflectiveOperationException error) {
+                return Handles.of(HANDLER, "retryRequest", IOException.class, int.class, Handles.type(CONTEXT));
+            } catch (ClassNotFoundException error) {
                 throw new IllegalStateException(error);
             }
         }

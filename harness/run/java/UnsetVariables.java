@@ -1,9 +1,9 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Pattern;
 
 /**
@@ -19,6 +19,8 @@ public final class UnsetVariables {
     private static final String TEXT = "Ljava/lang/String;";
     /** The variables that a thread read in vain since its latest sample. */
     private static final ThreadLocal<Set<String>> UNSET = new ThreadLocal<>();
+    /** How a reference to a variable looks, by its name: the names are those of the plan. */
+    private static final Map<String, Pattern> REFERENCES = new ConcurrentHashMap<>();
     /** More of them are no misspelt names. */
     private static final int MOST = 50;
 
@@ -73,7 +75,7 @@ public final class UnsetVariables {
             if (group != null && (boolean) Access.IS_SUCCESSFUL.invoke(result) && !isOfCode()) {
                 String sent = Access.URL.invoke(result) + "\n" + Access.HEADERS.invoke(result) + "\n" + Access.SENT.invoke(result);
                 for (String name : unset) {
-                    if (Pattern.compile("(?i:[$]|%24)(?i:[{]|%7b)" + Pattern.quote(name) + "(?i:[}]|%7d)").matcher(sent).find()) {
+                    if (REFERENCES.computeIfAbsent(name, UnsetVariables::reference).matcher(sent).find()) {
                         String reference = "${" + name + "}";
                         GroupCounts.Extraction counted =
                                 group.extraction("", name, (String) Access.LABEL.invoke(result), reference);
@@ -88,6 +90,11 @@ public final class UnsetVariables {
         unset.clear();
     }
 
+    /** Returns what finds a reference to a variable, also in a part of a URL. */
+    private static Pattern reference(String name) {
+        return Pattern.compile("(?i:[$]|%24)(?i:[{]|%7b)" + Pattern.quote(name) + "(?i:[}]|%7d)");
+    }
+
     /** Returns whether what is called sent is code, in which ${name} may be a variable of its own. */
     private static boolean isOfCode() throws Throwable {
         Object sampler = Access.SAMPLER.invoke(Access.CURRENT.invoke());
@@ -96,25 +103,13 @@ public final class UnsetVariables {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
-        static final MethodHandle GET = handle("org/apache/jmeter/threads/JMeterVariables", "get", String.class);
-        static final MethodHandle CURRENT = handle("org/apache/jmeter/threads/JMeterContextService", "getContext");
-        static final MethodHandle SAMPLER = handle(CONTEXT, "getCurrentSampler");
-        static final MethodHandle IS_SUCCESSFUL = handle(RESULT, "isSuccessful");
-        static final MethodHandle URL = handle(RESULT, "getUrlAsString");
-        static final MethodHandle HEADERS = handle(RESULT, "getRequestHeaders");
-        static final MethodHandle SENT = handle(RESULT, "getSamplerData");
-        static final MethodHandle LABEL = handle(RESULT, "getSampleLabel");
-
-        private static MethodHandle handle(String name, String method, Class<?>... parameters) {
-            try {
-                ClassLoader loader = Thread.currentThread().getContextClassLoader();
-                Class<?> type = Class.forName(name.replace('/', '.'), true, loader);
-                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method, parameters));
-                MethodType own = found.type();
-                return method.equals("getContext") ? found : found.asType(own.changeParameterType(0, Object.class));
-            } catch (ReflectiveOperationException error) {
-                throw new IllegalStateException(error);
-            }
-        }
+        static final MethodHandle GET = Handles.of("org/apache/jmeter/threads/JMeterVariables", "get", String.class);
+        static final MethodHandle CURRENT = Handles.of("org/apache/jmeter/threads/JMeterContextService", "getContext");
+        static final MethodHandle SAMPLER = Handles.of(CONTEXT, "getCurrentSampler");
+        static final MethodHandle IS_SUCCESSFUL = Handles.of(RESULT, "isSuccessful");
+        static final MethodHandle URL = Handles.of(RESULT, "getUrlAsString");
+        static final MethodHandle HEADERS = Handles.of(RESULT, "getRequestHeaders");
+        static final MethodHandle SENT = Handles.of(RESULT, "getSamplerData");
+        static final MethodHandle LABEL = Handles.of(RESULT, "getSampleLabel");
     }
 }

@@ -45,9 +45,9 @@ _SURVIVORS = "-XX:-UsePSAdaptiveSurvivorSizePolicy -XX:InitialSurvivorRatio"
 # third of its work. So many compilers are a quick one and two, as Java has them on so many cores; more delay the users.
 _COMPILERS, _ENOUGH_CORES = "-XX:CICompilerCount=3", 4
 
-# How large a method may be that the optimising compiler repeats in those that call it: Java's 2,500 bytes of machine
-# code and 325 of its own. With these the compiler has 0.6 × the work for a plan of one request, beside all users, and a
-# request costs no more when all is compiled.
+# How large a method may be that the optimising compiler inlines: 1,000 bytes of machine code and 150 of bytecode, where
+# Java's limits are 2,500 and 325. It has 0.6 × the bytecode to compile for a plan of one request then, and a request
+# needs no more CPU once all is compiled.
 _INLINING = "-XX:InlineSmallCode=1000 -XX:FreqInlineSize=150"
 
 # Some starts of JMeter ask for a dump of the heap, 0.3 to 1 GB of each run that needs more. jvm_args may ask again.
