@@ -37,7 +37,6 @@ from harness.report.results import chart_path
 from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.jmeter.exchanges import Exchange, parse_exchanges
-from harness.run.other_runs import running
 from harness.run.record import RUNNING, RunRecord
 from harness.run.recorders import read_all
 from harness.system.profile_events import FILE_NAME as PROFILE
@@ -52,6 +51,7 @@ def summary_of_run(
     """Return the summary of a run: from its samples, or from its JSON without samples.
 
     With `counted` its samples have been counted. If it `may_write`, the flame graphs of its profiles are written again.
+    UsageError while the run goes on.
     """
     counted = counted or count_run(directory)
     if counted is None:
@@ -60,6 +60,8 @@ def summary_of_run(
         todo = "name a run's folder, or make a run of a file with samples: --into reports/PLAN/run-01_1"
         raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", todo)
     run, tally, inputs = counted.run, counted.tally, counted.inputs
+    if run.state == RUNNING and directory.is_held:
+        raise UsageError(f"{run.id}: it is running", "wait: its report is written at its end")
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)
     observed = _observed(directory, run, tally, window, may_write=may_write)
@@ -129,11 +131,8 @@ def write_report(directory: RunDirectory, counted: CountedRun | None = None, *, 
     """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
 
     With `counted` its samples have been counted. With `successful` a table has the successful samples of the load.
-    UsageError while the load runs.
     """
     counted = counted or count_run(directory)
-    if counted and counted.run.state == RUNNING and (other := running(counted.run.id)):
-        raise UsageError(f"its load is running ({other})", "wait: its report is written at its end")
     summary = summary_of_run(directory, counted, may_write=True)
     if successful:
         if counted is None:

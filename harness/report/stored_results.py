@@ -87,6 +87,8 @@ def _result_of(directory: RunDirectory, run: RunRecord | None, where: str) -> Ru
     again = f"lth report {where}"
     if not directory.summary_json.is_file():
         if run and run.state == RUNNING:
+            if directory.is_held:
+                raise UsageError("it is running", "wait")
             raise UsageError("still running, or killed", f"if killed: {again}")
         if run or directory.run_json.is_file():
             raise UsageError("it has no report yet", again)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -152,6 +153,33 @@ class RunDirectory:
     def read_run(self) -> RunRecord | None:
         """Return the record in run.json; None when there is no such file. UsageError for anything else in it."""
         return load_record(RunRecord, self.run_json) if self.run_json.is_file() else None
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Let others see that the run goes on; the end of the process ends that too, however it ends."""
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(OSError):  # a file system without locks: nobody sees it
+                handle = os.open(self.path, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the run goes on, in a process of this machine."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return False
 
     def discard(self) -> None:
         """Remove the directory of a run that measured nothing, and the plan's folder if it is then empty."""

@@ -94,6 +94,11 @@ def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory
 
 def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     """Run the load, write the finished record to run.json and return it. Interrupts must be held."""
+    with run.directory.held():
+        return _measure(run, context)
+
+
+def _measure(run: PreparedRun, context: RunContext) -> RunRecord:
     spec, directory, record = run.spec, run.directory, run.record
     directory.write_run(record)
     remove_if_killed(directory.path, context.guardian)

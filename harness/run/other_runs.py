@@ -80,11 +80,6 @@ def registered(name: str) -> Iterator[OtherRuns]:
         yield OtherRuns(own)
 
 
-def running(name: str) -> OtherRun | None:
-    """Return the run of this name whose load runs now; None without one."""
-    return next((one for one in map(_locked_run, _files()) if one and one.name == name), None)
-
-
 def _register(name: str, stack: contextlib.ExitStack) -> Path:
     folder = _folder()
     with contextlib.suppress(FileExistsError):

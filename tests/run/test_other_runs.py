@@ -11,9 +11,11 @@ import pytest
 from harness.base.errors import UsageError
 from harness.judge.verdict import DOUBTFUL
 from harness.report.charts.run_charts import run_charts
-from harness.report.files import write_report
+from harness.report.files import summary_of_run, write_report
 from harness.report.markdown import report
+from harness.report.stored_results import read_stored
 from harness.run.context import warn_of
+from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRun, OtherRuns, registered
 from harness.run.record import RUNNING
 from tests.support.factories import record, two_users
@@ -40,12 +42,16 @@ def test_each_of_two_runs_sees_the_other_and_not_itself():
             assert str(first.seen[0]).startswith(f"lb/run-02_1, pid {os.getpid()} of ")
 
 
-def test_a_run_whose_load_runs_was_not_killed_and_has_no_report_yet(tmp_path):
+def test_a_run_that_goes_on_was_not_killed_and_has_no_report_yet(tmp_path):
     directory = add_samples(tmp_path, "shop/run-01_1", state=RUNNING)
-    with registered(directory.read_run().id), pytest.raises(UsageError, match="its load is running"):
-        write_report(directory)
+    with directory.held():
+        for read in (write_report, summary_of_run):
+            with pytest.raises(UsageError, match="shop/run-01_1: it is running; wait"):
+                read(directory)
+        assert read_stored(directory).problem.startswith("it is running; wait")
     assert not directory.report.exists()
-    with registered("shop/run-01_2"):
+    assert read_stored(directory).problem == "still running, or killed; if killed: lth report shop/run-01_1"
+    with RunDirectory(directory.path.parent).held():  # another folder
         assert "the harness was killed before this run ended" in write_report(directory).verdict.reasons
 
 
