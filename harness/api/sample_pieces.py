@@ -170,7 +170,7 @@ class CsvReader:
     def _read_ordinary(self, text: bytes, lines: Lines, numbers: _Numbers, layout: Layout) -> list[DataFrame]:
         """Return the samples of the ordinary lines with these numbers.
 
-        A line that only looks ordinary, with an elapsed of 1x1 for example, is found by halves.
+        A line that only looks ordinary, with an impossible time for example, is found by halves.
         """
         if len(numbers) > _FEW_LINES:
             try:

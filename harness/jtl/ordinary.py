@@ -123,8 +123,9 @@ def _check_quotes(
 
 
 def _check_numbers(data: NDArray[np.uint8], borders: Numbers, last: Numbers, layout: Layout, ordinary: _Flags) -> None:
-    """Note the lines in which a column of whole numbers does not begin and end as one, or is too long."""
+    """Note the lines in which a column of whole numbers has anything but digits, or too many."""
     lines = np.flatnonzero(ordinary)
+    others = np.cumsum(~_is_digit(data), dtype=np.int32)  # how many bytes up to each one are no digits
     first = last[lines] - layout.width + 1
     for name in WHOLE_COLUMNS:
         index = layout.index_of.get(name)
@@ -136,8 +137,10 @@ def _check_numbers(data: NDArray[np.uint8], borders: Numbers, last: Numbers, lay
             begins[lines == 0] = 0
         if index == layout.width - 1:
             ends = ends - (data[ends - 1] == _RETURN)
-        is_whole = _is_digit(data[begins]) & _is_digit(data[ends - 1]) & (ends - begins <= _DIGITS_MAX)
-        is_whole &= (data[begins] != _ZERO) | (ends - begins == 1)
+        lengths = ends - begins
+        is_whole = (lengths > 0) & (lengths <= _DIGITS_MAX) & (others[ends - 1] == others[begins])
+        is_whole &= _is_digit(data[begins])
+        is_whole &= (data[begins] != _ZERO) | (lengths == 1)
         ordinary[lines[~is_whole]] = False
 
 

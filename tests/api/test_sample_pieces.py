@@ -104,6 +104,15 @@ def test_both_readers_return_the_same_rows_or_the_same_error(header, lines, newl
     assert outcome(quick, data, line_limit) == outcome(own, data)
 
 
+@pytest.mark.parametrize("field", ["1.0", "10.00", "1e3", "1e2", "1E2", "1_0", "0x1", ".5", "5."])
+@pytest.mark.parametrize("at", [0, 1, 8, 9, 11, 12, 13])
+def test_what_pandas_takes_for_a_whole_number_is_none(at, field):
+    fields = ROW.format(n=1).split(",")
+    changed = ",".join([*fields[:at], field, *fields[at + 1 :]])
+    data = "\n".join([HEADER, ROW.format(n=0), changed, ROW.format(n=2), ""]).encode()
+    assert outcome(quick, data, 9) == outcome(own, data)
+
+
 @pytest.mark.parametrize("delimiter", ["|", ";", "\t"])
 def test_other_delimiters_are_read(delimiter):
     data = "\n".join([HEADER, ROW.format(n=1), ROW.format(n=2)]).replace(",", delimiter).encode()
