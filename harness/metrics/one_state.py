@@ -29,6 +29,8 @@ SHARE_LEAST, SHARE_RATIO = 0.01, 0.2
 # Those of labels by more: there are many, and users who go through a plan together make waves.
 MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
+# JMeter's times are whole ms: averages that differ by a tenth of one, and percentiles by one, may differ by that alone.
+_AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
 _FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
 # Or they differ by this ratio, and there are never few in the part with most.
@@ -50,8 +52,8 @@ class WindowFigure:
     """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
 
     `text` formats the number, with so many decimals more than it usually has. A share counts samples of a kind among
-    all, and differs by `least` or more; a count is a number of samples. The cells are batches where they are few and
-    have many samples, else `cell_s` long.
+    all; a count is a number of samples. A number differs by more than `least`. The cells are batches where they are few
+    and have many samples, else `cell_s` long.
     """
 
     name: str
@@ -61,7 +63,7 @@ class WindowFigure:
     is_share: bool = False
     is_count: bool = False
     is_batches: bool = False
-    least: float = SHARE_LEAST
+    least: float = 0.0
     cell_s: float = 1.0
 
 
@@ -187,7 +189,8 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
     p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
     if len(p95_ms) == len(counts):
-        yield WindowFigure(_P95, list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
+        ones = [1.0] * len(p95_ms)
+        yield WindowFigure(_P95, list(map(float, p95_ms)), ones, _ms_text, is_batches=True, least=_P95_LEAST_MS)
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
     for label in often:
         own = [float(count) for count in labels[label].sample_count]
@@ -197,7 +200,8 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         averages_ms = [average_ms for average_ms in labels[label].average_ms if average_ms is not None]
         if len(averages_ms) == len(counts):
             ones = [1.0] * len(averages_ms)
-            yield WindowFigure(f"average of {label}", averages_ms, ones, _ms_text, is_batches=True)
+            name, least = f"average of {label}", _AVERAGE_LEAST_MS
+            yield WindowFigure(name, averages_ms, ones, _ms_text, is_batches=True, least=least)
         errors = [float(count) for count in labels[label].error_count]
         yield WindowFigure(f"{_ERRORS} of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
 
@@ -220,8 +224,8 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
             sums_ms[cell] += second.elapsed_sum_ms
             errors[cell] += second.error_count
     return (
-        WindowFigure("average", sums_ms, counts, _ms_text, cell_s=cell_s),
-        WindowFigure(_ERRORS, errors, counts, _share_text, is_share=True, cell_s=cell_s),
+        WindowFigure("average", sums_ms, counts, _ms_text, least=_AVERAGE_LEAST_MS, cell_s=cell_s),
+        WindowFigure(_ERRORS, errors, counts, _share_text, is_share=True, least=SHARE_LEAST, cell_s=cell_s),
         WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )
 
@@ -244,12 +248,12 @@ def find_difference(
     if figure.is_batches:
         known, are_means = [value for value in values if value is not None], figure.name != _P95
         change = find_level(known, series_count, are_means, memory_s)
-        return StateChange(figure, change) if change else None
-    sample_count = sum(figure.amounts if figure.is_count else figure.weights)
-    change = find_change(
-        values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
-    )
-    return StateChange(figure, change) if change else None
+    else:
+        sample_count = sum(figure.amounts if figure.is_count else figure.weights)
+        change = find_change(
+            values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
+        )
+    return StateChange(figure, change) if change and abs(change.after - change.before) > figure.least else None
 
 
 def _share_difference(figure: WindowFigure) -> StateChange | None:

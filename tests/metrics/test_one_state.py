@@ -175,6 +175,19 @@ def batches(counts, averages_ms=None, sizes=None, p95_ms=None, errors=None):
     )
 
 
+@pytest.mark.parametrize(("later_ms", "is_found"), [(0.75, False), (0.79, False), (0.85, True), (1.4, True)])
+def test_averages_that_differ_by_less_than_whole_milliseconds_can_tell_are_the_same(later_ms, is_found):
+    values = noisy(1, 60, 0.7, 0.01) + noisy(2, 60, later_ms, 0.01)
+    seconds = [SecondFigures(10_000, 10_000 * value, 20, 0) for value in values]
+    assert bool(difference_of(seconds)) == is_found
+
+
+@pytest.mark.parametrize(("before", "after", "is_found"), [(1, 2, False), (4, 5, False), (1, 3, True), (10, 12, True)])
+def test_a_percentile_that_flips_between_two_whole_milliseconds_is_the_same(before, after, is_found):
+    found = of_batches(batches([4000] * 20, p95_ms=[before] * 10 + [after] * 10), {})
+    assert found.startswith("the p95 depends") == is_found
+
+
 def of_batches(total, labels):
     found = batch_difference(total, labels)
     return found.text(0, 6.0) if found else ""
