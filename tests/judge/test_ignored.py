@@ -81,6 +81,10 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
         # Of a step that each user sends once, and of one without rows.
         ({"script_failed": (LabelCount("Pay", 9), LabelCount("Log in", 20))}, "asked-offered",
          "Scripts of the plan failed 20 times (Log in)"),
+        # Of a condition that fails seldom, and of one that always does.
+        ({"conditions": (LabelCount("If paid", 200), LabelCount("Until done", 7)),
+          "bad_conditions": (LabelCount("If paid", 10), LabelCount("Until done", 7))}, "asked-offered",
+         "Conditions failed, or were neither true nor false, 7 times (Until done)"),
         ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
          "2 of 20 users spent most of the load in one pause (Rest)"),
         ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
@@ -94,10 +98,21 @@ def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(
     assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
 
 
-def test_scripts_that_fail_seldom_are_stated_only():
-    found = line(run_of({"script_failed": (LabelCount("Pay", 300),)}), "asked-offered")
+@pytest.mark.parametrize(
+    ("noted", "stated"),
+    [
+        ({"script_failed": (LabelCount("Pay", 300),)}, "; scripts failed: Pay"),
+        ({"conditions": (LabelCount("If paid", 200),), "bad_conditions": (LabelCount("If paid", 10),)},
+         "; conditions failed: If paid"),
+        ({"conditions": (LabelCount("If paid", 200),)}, "20 users for 5 min"),
+    ],
+)  # fmt: skip
+def test_scripts_and_conditions_that_fail_seldom_are_stated_only(noted, stated):
+    summary = run_of(noted)
+    found = line(summary, "asked-offered")
     assert found.balance is Balance.BALANCED
-    assert found.right.endswith("; scripts failed: Pay")
+    assert found.right.endswith(stated)
+    assert summary.verdict.state == VALID
 
 
 def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():

@@ -54,6 +54,7 @@ public final class AllowedConnections {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
         Amounts.install(instrumentation);
+        Conditions.install(instrumentation);
         DeadUsers.install(instrumentation);
         EndedData.install(instrumentation);
         Environment.install(instrumentation);
