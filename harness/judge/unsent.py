@@ -45,7 +45,10 @@ _CONDITIONS = (
     'operators into a function, as in ${__jexl3("${x}" == "1")}, and look for a misspelt name of it.'
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
-_IDLE = "They sent nothing in that time. Look at the timer or pause of this step: is it in ms? Or run longer."
+_IDLE = (
+    "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
+    "Timer wait for more users than there are? Or run longer."
+)
 _UNREACHED = (
     "Users sent as fast as answers came. Give more users, or a rate by --rate; if the timer is only a limit, remove it."
 )

@@ -25,6 +25,7 @@ LABEL_COUNTS = {
     "bad_conditions": "bad condition",
     "without_data": "without data",
     "idle": "idle",
+    "locked_ms": "locked",
 }
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 7200
@@ -130,7 +131,8 @@ class GroupCounts:
     `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
     not read. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are users of
-    whose time more than half was one pause, by step. `extractions` is what its extractors found, and `redirects` are
+    whose time more than half was one pause, by step. `locked_ms` is how long users waited for each other, by Critical
+    Section Controller. `extractions` is what its extractors found, and `redirects` are
     samples that ended at another page.
     """
 
@@ -153,6 +155,7 @@ class GroupCounts:
     bad_conditions: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
+    locked_ms: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()
     redirects: tuple[RedirectCount, ...] = ()
 

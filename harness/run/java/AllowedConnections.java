@@ -64,6 +64,7 @@ public final class AllowedConnections {
         IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
+        Locks.install(instrumentation);
         OpenArrivals.install(instrumentation);
         ReadBuffers.install(instrumentation);
         Redirects.install(instrumentation);

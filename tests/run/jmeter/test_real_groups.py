@@ -135,6 +135,12 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert [{one.label: one.count for one in each} for each in counts] == expected
 
 
+def test_the_time_in_which_users_wait_for_each_other_is_counted_by_controller(paused):
+    # The second waits for the first, the third for both.
+    assert [(one.label, 700 <= one.count <= 2500) for one in paused["locked"].locked_ms] == [("One by one", True)]
+    assert not any(one.locked_ms for name, one in paused.items() if name != "locked")
+
+
 @pytest.mark.parametrize(("variable", "counts"), EXTRACTIONS.items())
 def test_a_miss_of_an_extractor_counts_as_sent_once_if_the_plan_sends_it_without_knowing(paused, variable, counts):
     assert extractions_of(paused["extractors"]).get(variable) == counts
