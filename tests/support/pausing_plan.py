@@ -90,5 +90,6 @@ def pausing_plan() -> str:
               + decides("If", "fine", "${__jexl3(1 == 1)}", answers("x", "Asked", sent="${__groovy(nothing.x())}"))
               + decides("If", "wrong", "${__jexl3(paid == 1)}", answers("x")), loops=3),
         group("locked", element("CriticalSectionController", "One by one",
-                                text("CriticalSectionController.lockName", "a"), below=does("Thread.sleep(300)")), users=3),
+                                text("CriticalSectionController.lockName", "a"), below=does("Thread.sleep(300)")),
+              users=3),
     )  # fmt: skip
