@@ -67,7 +67,8 @@ class Evidence:
     window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
-    rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
+    rows were read, also those that could not be used, and `sorted_by` the column by which somebody sorted them, empty
+    if they are as they were written. `whole` is the TOTAL of the whole load, `seconds` are its seconds
     from `origin_s` on. `labels` are the labels of `load`, `whole_labels` those of `whole`, `sent` those of all rows.
     `cut` are the rows of transactions that the end of their user cut, `untimed` those of transactions without a time,
     `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `closed_waits` are
@@ -99,6 +100,7 @@ class Evidence:
     jobs: tuple[FoundJob, ...] = ()
     origin_s: int | None = None
     row_count: int = 0
+    sorted_by: str = ""
     whole: LabelFigures | None = None
     seconds: Sequence[SecondFigures] = ()
     cut: Mapping[str, int] = field(default_factory=dict)

@@ -19,11 +19,13 @@ SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
 _NAMED_MOST = 3
 # So many of a step's requests may be refused and count as successes, and so many of all may be sent twice.
 _HIDDEN_RATIO = 0.05
-# What codes say that the work was not done.
-_OF_5XX, _OF_429, _UNANSWERED = "of 5xx", "of 429", "without an answer"
+# Codes of 4xx that are an answer: the system looked, and said how the thing asked for is: absent, gone, or in another
+# state. All others refuse the request before its work: who asks (401, 403, 407), when (408, 429), or how (400, 422).
+_ANSWERS = frozenset({"404", "409", "410", "412", "416"})
+_OF_5XX, _UNANSWERED = "5xx", "without an answer"
 _REFUSED = (
     "The share of errors lacks them. An assertion ignores the status (assume_success), or a script sets the success. "
-    "If they are meant, assert on their code, such as 503."
+    "If they are meant, assert on their code, such as 401."
 )
 _REPEATED = (
     "The share of errors lacks them, and their times are part of the next try's. Leave httpclient4.retrycount at 0."
@@ -93,9 +95,13 @@ def _with_refused(evidence: Evidence, sides: Sides) -> Sides:
     if sides.is_off or not wrong:
         return sides
     labels = {code.label: _successes(one for one in wrong if one.label == code.label) for code in wrong}
-    kinds = {refusal_of(code.code) for code in wrong}
-    what = units.plural(_successes(wrong), "request" if _UNANSWERED in kinds else "answer")
-    said = " or ".join(kind for kind in (_OF_5XX, _OF_429, _UNANSWERED) if kind in kinds)
+    kinds = Counter[str]()
+    for code in wrong:
+        kinds[refusal_of(code.code)] += _successes([code])
+    unanswered = kinds.pop(_UNANSWERED, 0)
+    what = units.plural(_successes(wrong), "request" if unanswered else "answer")
+    codes = " or ".join(kind for kind, _ in kinds.most_common(_NAMED_MOST))
+    said = " or ".join([f"of {codes}"] * bool(codes) + [_UNANSWERED] * bool(unanswered))
     brief = f"{what} {said} counted as success ({named(sorted(labels, key=lambda label: -labels[label]))})"
     ratio = _successes(wrong) / sum(code.sample_count for code in evidence.codes if not code.is_transaction)
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REFUSED)
@@ -124,10 +130,12 @@ def _successes(codes: Iterable[CodeCount]) -> int:
 
 
 def refusal_of(code: str) -> str:
-    """Return what a code says of a request whose work was not done, such as `of 5xx`; empty for all others."""
+    """Return 5xx, a code of 4xx, or "without an answer" for a request whose work was not done; empty for others."""
     if is_unanswered(code):
         return _UNANSWERED
-    return (_OF_5XX if code.startswith("5") else _OF_429 if code == "429" else "") if is_of_http(code) else ""
+    if not is_of_http(code) or code[0] not in "45" or code in _ANSWERS:
+        return ""
+    return _OF_5XX if code.startswith("5") else code
 
 
 def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:

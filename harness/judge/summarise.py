@@ -246,6 +246,7 @@ def _evidence(
         jobs=tuple(options.jobs),
         origin_s=origin_s,
         row_count=tally.row_count,
+        sorted_by=tally.sorted_by,
         whole=groups.whole.total if groups.whole else None,
         seconds=seconds,
         cut=tally.cut,

@@ -28,7 +28,7 @@ _GONE_LEAST = 10
 _SENT_LEAST_RATIO = 0.2
 # So many of the users may sit in one pause by chance.
 _IDLE_RATIO = 0.05
-# Scripts of so many of a step's samples may fail, as of answers that are not as usual.
+# Scripts of so many of a step's samples may fail, as of answers that are not as usual; and so many of a condition's.
 _FAILED_RATIO = 0.05
 # A throughput timer that is late lets users go on at once: it pauses them for less than this share of their time, and
 # each time for less than this, ms, while they arrive. They were asked so often.
@@ -38,10 +38,17 @@ _UNSENT = (
     "before it and for a failure that ends each iteration."
 )
 _SCRIPTS = (
-    "What they prepare or read was missing, and no sample tells it. Look for `Problem in JSR223 script` in jmeter.log."
+    "What they prepare or read was missing, and no sample tells it. Look for `script` and `expression` in jmeter.log."
+)
+_CONDITIONS = (
+    "An If then skips its steps, a While never ends, and a Switch sends its first step. Look in jmeter.log. Put "
+    'operators into a function, as in ${__jexl3("${x}" == "1")}, and look for a misspelt name of it.'
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
-_IDLE = "They sent nothing in that time. Look at the timer or pause of this step: is it in ms? Or run longer."
+_IDLE = (
+    "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
+    "Timer wait for more users than there are? Or run longer."
+)
 _UNREACHED = (
     "Users sent as fast as answers came. Give more users, or a rate by --rate; if the timer is only a limit, remove it."
 )
@@ -98,10 +105,14 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
     if failed := label_counts(one for group in groups_of(evidence.run) for one in group.script_failed):
         sides = replace(sides, right=f"{sides.right}; scripts failed: {named_counts(failed)}")
+    if bad := label_counts(one for group in groups_of(evidence.run) for one in group.bad_conditions):
+        sides = replace(sides, right=f"{sides.right}; conditions failed: {named_counts(bad)}")
     if unset := extracted.unset_sent(evidence):
         sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
     brief, advice = "", _UNSENT
-    if unsent.certain:
+    if bad and (doubt := _conditions_failed(evidence)):
+        brief, advice = doubt
+    elif unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
     elif ended := _ended_steps(evidence):
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
@@ -129,6 +140,18 @@ def _scripts_failed(evidence: Evidence) -> _Doubt | None:
         return None
     times = plural(sum(one.count for one in many), "time")
     return _Doubt(f"Scripts of the plan failed {times} ({named_counts(many)})", _SCRIPTS)
+
+
+def _conditions_failed(evidence: Evidence) -> _Doubt | None:
+    """Return that many conditions of a controller had no result that JMeter can read; None if that is not so."""
+    groups = groups_of(evidence.run)
+    read = {one.label: one.count for one in label_counts(one for group in groups for one in group.conditions)}
+    bad = label_counts(one for group in groups for one in group.bad_conditions)
+    many = [one for one in bad if one.count > _FAILED_RATIO * read.get(one.label, one.count)]
+    if not many:
+        return None
+    times = plural(sum(one.count for one in many), "time")
+    return _Doubt(f"Conditions failed, or were neither true nor false, {times} ({named_counts(many)})", _CONDITIONS)
 
 
 def _another(evidence: Evidence) -> _Doubt | None:

@@ -17,7 +17,10 @@ from harness.jtl.sample import Dropped, Sample
 from harness.metrics.alike import counted_twice, refuse_alike, refuse_repeated
 from harness.metrics.counter_process import LARGE_BYTES, shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
+from harness.metrics.timeline import Order
 
+# Rows are written in the order in which samples end, or a little later when a thread waits for the file.
+_LATE_MS = 2000
 # A tally of 100,000 labels has 30 MB; more than this was not written by us.
 _TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
@@ -66,6 +69,8 @@ def read_tally(
             if file.truncated:
                 dropped.note(0, file.truncated, is_cut=True)
             file.check_unchanged()
+            if file.kind != TALLY and given.path and not scope.window_ms:
+                _find_sorting(tally.orders[number], tally, given, columns)
         tally.names = tally.names or {number: given.name}
         if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
             _refuse_twice(tally, given, seen)
@@ -83,6 +88,21 @@ def read_tally(
         if len(inputs) > 1:
             refuse_alike(stored, columns)
     return whole or scope.tally()
+
+
+def _find_sorting(order: Order, tally: SampleTally, given: Input, columns: Sequence[str] | None) -> None:
+    """Note by which column the rows of a file were sorted, if their ends go back by more than a sample takes."""
+    if order.back_ms <= _LATE_MS:
+        return
+    from harness.metrics.row_order import sorted_by  # imported late: hardly a file needs it
+
+    longest_ms = max(
+        counts.histogram.max_ms or 0 for by_source in tally.labels.values() for counts in by_source.values()
+    )
+    if order.back_ms > (late_ms := longest_ms + _LATE_MS):
+        with opened(given) as file:
+            order.sorted_by = sorted_by(_samples(file, given.name, Dropped(), columns), late_ms)
+        order.back_ms = 0 if order.sorted_by else order.back_ms
 
 
 def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> None:

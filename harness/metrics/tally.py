@@ -255,6 +255,11 @@ class SampleTally:
         """Return how far row ends go back at most, in any of the files."""
         return max((order.back_ms for order in self.orders.values()), default=0)
 
+    @property
+    def sorted_by(self) -> str:
+        """The column by which somebody sorted the rows of one of the files; empty without such a file."""
+        return next((order.sorted_by for order in self.orders.values() if order.sorted_by), "")
+
     def add_code(self, key: CodeKey, sample_count: int, error_count: int) -> None:
         """Count responses with a response code."""
         counts = self.codes[key]

@@ -71,11 +71,15 @@ def total(seconds: Sequence[SecondFigures]) -> Counts:
 
 @dataclass
 class Order:
-    """How far row ends go back in file order, at most `back_ms`: this shows a clock that was set."""
+    """How far row ends go back in file order, at most `back_ms`: this shows a clock that was set.
+
+    With `sorted_by` somebody sorted the rows by that column: then their order says nothing, and `back_ms` is 0.
+    """
 
     least_ms: int | None = None
     most_ms: int | None = None
     back_ms: int = 0
+    sorted_by: str = ""
 
     def add(self, end_ms: int) -> None:
         """Add the end of the next row."""
@@ -90,6 +94,7 @@ class Order:
     def merge(self, other: Order) -> None:
         """Add the rows of the next part."""
         self.back_ms = max(self.back_ms, other.back_ms)
+        self.sorted_by = self.sorted_by or other.sorted_by
         if other.least_ms is not None and other.most_ms is not None:
             before_ms = other.least_ms if self.most_ms is None else self.most_ms
             self.back_ms = max(self.back_ms, before_ms - other.least_ms)

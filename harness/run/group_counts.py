@@ -21,8 +21,11 @@ LABEL_COUNTS = {
     "not_sent": "not sent",
     "repeated": "repeated",
     "script_failed": "script failed",
+    "conditions": "condition",
+    "bad_conditions": "bad condition",
     "without_data": "without data",
     "idle": "idle",
+    "locked_ms": "locked",
 }
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 7200
@@ -125,10 +128,12 @@ class GroupCounts:
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are
     failures that the plan made successes with another code. `not_sent` are successful samples for which nothing was
     sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
-    `script_failed` are scripts before and after samples that failed, which JMeter only logs. `without_data` are
-    samples that were sent with the mark of a data file's end, and `idle` are users of whose time more than half was
-    one pause, by step. `extractions` is what its extractors found, and `redirects` are samples that ended at
-    another page.
+    `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
+    of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
+    not read. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are users of
+    whose time more than half was one pause, by step. `locked_ms` is how long users waited for each other, by Critical
+    Section Controller. `extractions` is what its extractors found, and `redirects` are
+    samples that ended at another page.
     """
 
     name: str
@@ -146,8 +151,11 @@ class GroupCounts:
     not_sent: tuple[LabelCount, ...] = ()
     repeated: tuple[LabelCount, ...] = ()
     script_failed: tuple[LabelCount, ...] = ()
+    conditions: tuple[LabelCount, ...] = ()
+    bad_conditions: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
+    locked_ms: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()
     redirects: tuple[RedirectCount, ...] = ()
 

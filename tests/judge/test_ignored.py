@@ -81,6 +81,10 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
         # Of a step that each user sends once, and of one without rows.
         ({"script_failed": (LabelCount("Pay", 9), LabelCount("Log in", 20))}, "asked-offered",
          "Scripts of the plan failed 20 times (Log in)"),
+        # Of a condition that fails seldom, and of one that always does.
+        ({"conditions": (LabelCount("If paid", 200), LabelCount("Until done", 7)),
+          "bad_conditions": (LabelCount("If paid", 10), LabelCount("Until done", 7))}, "asked-offered",
+         "Conditions failed, or were neither true nor false, 7 times (Until done)"),
         ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
          "2 of 20 users spent most of the load in one pause (Rest)"),
         ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
@@ -94,10 +98,21 @@ def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(
     assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
 
 
-def test_scripts_that_fail_seldom_are_stated_only():
-    found = line(run_of({"script_failed": (LabelCount("Pay", 300),)}), "asked-offered")
+@pytest.mark.parametrize(
+    ("noted", "stated"),
+    [
+        ({"script_failed": (LabelCount("Pay", 300),)}, "; scripts failed: Pay"),
+        ({"conditions": (LabelCount("If paid", 200),), "bad_conditions": (LabelCount("If paid", 10),)},
+         "; conditions failed: If paid"),
+        ({"conditions": (LabelCount("If paid", 200),)}, "20 users for 5 min"),
+    ],
+)  # fmt: skip
+def test_scripts_and_conditions_that_fail_seldom_are_stated_only(noted, stated):
+    summary = run_of(noted)
+    found = line(summary, "asked-offered")
     assert found.balance is Balance.BALANCED
-    assert found.right.endswith("; scripts failed: Pay")
+    assert found.right.endswith(stated)
+    assert summary.verdict.state == VALID
 
 
 def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
@@ -128,10 +143,11 @@ NO_ANSWER = "Non HTTP response code: java.net.SocketTimeoutException"
     ("bad_code", "text"),
     [
         ("503", "400 answers of 5xx counted as success (Pay)"),
-        ("429", "400 answers of 429 counted as success (Pay)"),
+        *((code, f"400 answers of {code} counted as success (Pay)")
+          for code in ("400", "401", "403", "407", "408", "422", "429", "440", "499")),
         (NO_ANSWER, "400 requests without an answer counted as success (Pay)"),
     ],
-)
+)  # fmt: skip
 def test_refusals_that_count_as_successes_are_a_doubt_of_a_run_and_of_a_bare_file(bad_code, text):
     samples = users_of()
     samples[:400] = [one._replace(code=bad_code) for one in samples[:400]]
@@ -150,6 +166,9 @@ def test_only_refusals_that_are_successes_are_counted_and_named():
     samples[400:900] = [one._replace(code=NO_ANSWER) for one in samples[400:900]]
     found = line(summary_of(samples), "offered-read")
     assert found.text == "800 requests of 429 or without an answer counted as success (Pay)"
+    samples[900:1400] = [one._replace(code="401") for one in samples[900:1400]]
+    found = line(summary_of(samples), "offered-read")
+    assert found.text == "1300 requests of 401 or 429 or without an answer counted as success (Pay)"
 
 
 @pytest.mark.parametrize("code", ["503", "404"])
@@ -164,7 +183,10 @@ def test_nothing_is_said_of_the_codes_of_a_step_that_the_plan_checks(code):
     [
         # The plan names the code, the answer is one on purpose, few, other protocols, and failures.
         ("503", 3_000, (PlanStep("Pay", False, expects_5xx=True),), {}),
-        ("404", 3_000, (), {}),
+        *((code, 3_000, (), {}) for code in ("404", "409", "410", "412", "416")),
+        ("401", 250, (), {}),
+        ("401", 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
+        ("403", 400, (), {"success": False, "error_count": 1}),
         ("429", 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
         (NO_ANSWER, 3_000, (PlanStep("Pay", False, checks_code=True),), {}),
         ("429", 250, (), {}),

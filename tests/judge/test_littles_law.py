@@ -10,6 +10,7 @@ from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
 from harness.plan.jmx.steps import PlanStep
+from harness.run.group_counts import GroupCounts, LabelCount
 from tests.support.factories import closed_load, record, sample, tally_of, two_users
 from tests.support.summaries import summary_of, warnings_of
 
@@ -30,6 +31,22 @@ def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy(
     # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
     assert "Users ÷ throughput is 1960 ms, mean response and think time 10 ms" in text
     assert "Look at the generator's CPU" in text
+
+
+@pytest.mark.parametrize(
+    ("locked_ms", "brief"),
+    [
+        ((), "The load generator may be the bottleneck"),
+        ((LabelCount("Login", 20_000),), "The load generator may be the bottleneck"),
+        ((LabelCount("Login", 5_000), LabelCount("Pay", 60_000)), "Users waited for each other"),
+    ],
+)
+def test_users_who_wait_at_a_critical_section_are_not_the_generators(locked_ms, brief):
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None, locked_ms=locked_ms)
+    text = warnings_of(samples, record(groups=(counts,)))["users-time"]
+    assert text.startswith(f"{brief}: 2.0 users active, 0.0 busy. ")
+    assert ("Pay, Login: this Critical Section" in text) is (brief == "Users waited for each other")
 
 
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():

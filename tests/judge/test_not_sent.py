@@ -1,9 +1,10 @@
-"""Rows that are no requests: answers of a cache, and steps that send nothing; stated, or a doubt where they flatter."""
+"""Rows that are no requests, or several: of a cache, of steps that send nothing, or sums; stated, or a doubt."""
 
 import pytest
 
 from harness.judge.account import Balance
 from harness.judge.summarise import summarise
+from harness.metrics.figures import LOAD
 from harness.run.group_counts import LabelCount
 from tests.judge.test_account_lines import START_S, line, users_of
 from tests.judge.test_ignored import run_of
@@ -100,3 +101,26 @@ def test_a_script_that_is_seldom_quick_does_something():
     found = with_steps(Call=([0, 200, 210, 190, 205, 195, 200, 210, 190, 205], 120))
     assert (found.balance, found.text) == (Balance.BALANCED, "")
     assert found.right.endswith("7200 rows read; never sent: 120 rows (Call)")
+
+
+@pytest.mark.parametrize(
+    ("count", "error_count", "share", "text"),
+    [
+        # JMeter sums up to 100 samples; a plan may count a batch of two as two samples.
+        (100, 0, 1.0, "Rows are sums of several samples: the percentiles are those of means"),
+        (10, 3, 1.0, "Rows are sums of several samples: the percentiles are those of means"),
+        (2, 0, 1.0, "Rows are sums of several samples: the percentiles are those of means"),
+        (10, 0, 0.1, "Rows are sums of several samples: the percentiles are those of means"),
+        (10, 0, 0.002, ""),
+        (1, 0, 1.0, None),
+    ],
+)
+def test_rows_that_are_sums_of_samples_have_the_right_counts_and_percentiles_of_means(count, error_count, share, text):
+    summed = rows("Sum", [count * 40 + part for part in range(7)], sample_count=count, error_count=error_count)
+    kept = round(share * len(summed))
+    found = summarise(tally_of([*summed[:kept], *rows("Page", range(38, 46))[kept:]]), "a.jtl")
+    total = found.group(LOAD).total
+    assert (total.sample_count, total.error_count) == (kept * count + len(summed) - kept, kept * error_count)
+    account = line(found, "offered-read")
+    assert (account.balance is Balance.DOUBT, account.text) == (bool(text), text or "")
+    assert account.right.endswith("in sums of several samples") is (text is not None)

@@ -112,6 +112,13 @@ def answers(data: str, name: str = "Log in", below: str = "", sent: str = "", st
     )  # fmt: skip
 
 
+def decides(kind: str, name: str, condition: str, below: str, *, is_code: bool = False) -> str:
+    """An If, While or Switch Controller; the condition of an If is a text unless it `is_code`."""
+    key = "value" if kind == "Switch" else "condition"
+    more = (flag("IfController.useExpression"),) if kind == "If" and not is_code else ()
+    return element(f"{kind}Controller", name, text(f"{kind}Controller.{key}", condition), *more, below=below)
+
+
 def action(kind: int, duration: str = "0") -> str:
     """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
     target = 2 if kind == 2 else 0

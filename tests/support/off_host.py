@@ -93,7 +93,8 @@ def script(kind: str, name: str, code: str, language: str = "groovy") -> str:
     """A JSR223 or BeanShell element."""
     props = (text("scriptLanguage", language), text("script", code), text("cacheKey", "true"))
     if kind.startswith("BeanShell"):
-        props = (text("BeanShellSampler.query", code), text("script", code))
+        query = "BeanShellAssertion.query" if kind == "BeanShellAssertion" else "BeanShellSampler.query"
+        props = (text(query, code), text("script", code))
     return element(kind, name, *props)
 
 

@@ -6,6 +6,7 @@ from tests.support.agent_runs import (
     action,
     answers,
     constant,
+    decides,
     does,
     group,
     long,
@@ -45,6 +46,7 @@ _GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') {
 _THROWS = script("JSR223PreProcessor", "throws", "vars.put('order', nothing.toString())")
 _THROWS_AFTER = script("JSR223PostProcessor", "throws", "nothing.toString()")
 _TIMER_THROWS = script("JSR223Timer", "throws", "nothing.toString()")
+_SHELL_THROWS = script("BeanShellPostProcessor", "throws", "nothing.x();")
 _SETS = script("JSR223PreProcessor", "sets", "vars.put('ready', '1')")
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
@@ -83,5 +85,11 @@ def pausing_plan() -> str:
         # The name is sent; it is not, or by a failure; a script fails before, in its pause, and after a failure.
         group("names", answers("ok", "Sent", sent="${order}", below=_THROWS) + answers("ok ${order}", "Kept", sent="-")
               + answers("ok", "Set", sent="${ready}", below=_SETS + _TIMER_THROWS)
-              + answers("x", "Failed", sent="${order}", status="NO", below=_THROWS_AFTER), loops=3),
+              + answers("x", "Failed", sent="${order}", status="NO", below=_THROWS_AFTER)
+              + answers("x", "Read", below=_SHELL_THROWS)
+              + decides("If", "fine", "${__jexl3(1 == 1)}", answers("x", "Asked", sent="${__groovy(nothing.x())}"))
+              + decides("If", "wrong", "${__jexl3(paid == 1)}", answers("x")), loops=3),
+        group("locked", element("CriticalSectionController", "One by one",
+                                text("CriticalSectionController.lockName", "a"), below=does("Thread.sleep(300)")),
+              users=3),
     )  # fmt: skip

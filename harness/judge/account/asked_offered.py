@@ -1,7 +1,8 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
 Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was not sent,
-or users only paused, had no data, sent an extractor's default or a variable's name, ended at a login, or missed a rate.
+scripts or conditions failed, or users only paused, had no data, sent an extractor's default or a variable's name, ended
+at a login, or missed a rate.
 
 Why it matters: The load was another one than requested; what the missing users would have met is in no number.
 

@@ -2,9 +2,9 @@
 
 Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
 while without a stall. Or the plan hid failures or slow results, the client repeated failed requests, or rows are no
-requests.
+requests, or sums of several.
 
-Why it matters: Rows are not lost at random: often they are the failures.
+Why it matters: Lost rows are often the failures.
 
 What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote delimiters. Or count one
 part: `lth table FILE --window FROM..TO`.
@@ -25,14 +25,31 @@ from harness.judge.warning_kind import ReportPart
 DOUBT_RATIO, INVALID_RATIO = 0.0, 0.03
 
 
+# A row may be the sum of several samples: of n it has their mean, rounded down by up to n - 1 parts of n, on average by
+# half of that. So many parts for each sample are those of 2 to 4 % of the samples.
+_ROUNDED_RATIO = 0.01
+
 # Where rows are missing, their users seem to be, and the rest is another mix.
 _FOLLOW = ("users-time", "one-state")
 
 
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
-    sides = with_not_sent(evidence, with_ignored(evidence, _measured(evidence)))
+    sides = with_not_sent(evidence, with_ignored(evidence, _with_means(evidence, _measured(evidence))))
     return replace(sides, explains=_FOLLOW)
+
+
+def _with_means(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with rows that are the sum of several samples: a statement, and a doubt if they are many."""
+    counts = [label.counts for label in evidence.whole_labels]
+    rounded_ms = sum(one.elapsed_sum_ms - one.histogram.sum_ms for one in counts)
+    if not rounded_ms:
+        return sides
+    sides = replace(sides, right=f"{sides.right}; some in sums of several samples")
+    if sides.is_off or rounded_ms <= _ROUNDED_RATIO * sum(one.histogram.count for one in counts):
+        return sides
+    brief = "Rows are sums of several samples: the percentiles are those of means"
+    return replace(sides, balance=Balance.DOUBT, brief=brief, advice=_MEANS)
 
 
 def _measured(evidence: Evidence) -> Sides:
@@ -44,7 +61,8 @@ def _measured(evidence: Evidence) -> Sides:
     of_file = f"{units.plural(in_file, 'row')} in the file"
     least = "at least " if rows and rows.at_least else ""
     left = f"{least}{units.plural(rows.written_count, 'row')} written" if rows else of_file
-    right = f"{units.plural(read, 'row')} read{_beside(evidence)}"
+    sorted_by = f", sorted by {evidence.sorted_by}" if evidence.sorted_by else ""
+    right = f"{units.plural(read, 'row')} read{sorted_by}{_beside(evidence)}"
     count = max(rows.written_count, in_file) if rows else in_file
     ratio = (unread + missing) / count if count else 0.0
     # A clock that was set, and another run in the file, leave such holes, too: they have warnings of their own.
@@ -73,6 +91,10 @@ def _measured(evidence: Evidence) -> Sides:
     return Sides(left, right, ratio, Balance.BALANCED)
 
 
+_MEANS = (
+    "Counts, errors and averages are right. Percentiles, minimum and maximum are not, and the seconds, so req/s, only "
+    "about. Set mode=StrippedBatch for the remote JMeters, in place of Statistical."
+)
 _MORE_ADVICE = (
     "Another run wrote to it, or samples are in it twice. Take the rows out that are not this run's, or run again."
 )

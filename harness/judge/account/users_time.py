@@ -2,7 +2,8 @@
 
 Seen: More users were active than response times and think time account for, by 10 % over 10 s or by a factor of 1.5.
 
-Why it matters: Users were waiting inside the load generator, so it may have limited the load, not the system.
+Why it matters: Users waited inside the load generator, or for each other: that may have limited the load,
+not the system.
 
 What to do: Look at the generator's CPU and garbage collections. If the plan pauses in a timer that it does not declare,
 set `think_time_s` in its TOML file. Else drive from a machine of its own.
@@ -21,6 +22,7 @@ from harness.judge.users_counted import groups_of
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.figures import LabelFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.run.group_counts import label_counts
 
 DOUBT_RATIO = 0.10
 # Users are counted per second: over a shorter time the first and last second alone make the difference.
@@ -28,6 +30,8 @@ LEAST_S = 10.0
 # Off by this factor it is a finding over any time; below a second users are not counted.
 FACTOR = 1.5
 FACTOR_LEAST_S = 1.0
+# So much of the time that is not accounted for is that at locks. The ramp has fewer users, who wait less.
+_LOCKED_RATIO = 0.5
 # So many times its users wait in a file whose times are in µs. Some tools send up to twenty at once for a user.
 UNIT_FACTOR = 25
 
@@ -79,6 +83,11 @@ def measure(evidence: Evidence) -> Sides:
     round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
     accounted_ms = units.average_text(load.average_ms + worst.think_s * units.MS_PER_S)
     if groups_of(evidence.run):
+        if locks := _locks(evidence, 1 - law.ratio):
+            brief = (
+                f"Users waited for each other: {law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
+            )
+            return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named(locks)}: {_LOCKED}")
         rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
         return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
     advice = (
@@ -87,6 +96,16 @@ def measure(evidence: Evidence) -> Sides:
         "machine of its own."
     )
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+def _locks(evidence: Evidence, missing_ratio: float) -> list[str]:
+    """Return the Critical Section Controllers at which users spent most of the time that is not accounted for."""
+    groups = groups_of(evidence.run)
+    locked = label_counts(one for group in groups for one in group.locked_ms)
+    users_ms = sum(sum(group.alive_ms) for group in groups)
+    if sum(one.count for one in locked) <= _LOCKED_RATIO * missing_ratio * users_ms:
+        return []
+    return [one.label for one in sorted(locked, key=lambda one: -one.count)]
 
 
 def _with_pauses(evidence: Evidence) -> list[str]:
@@ -110,6 +129,10 @@ def _of_file(evidence: Evidence) -> Sides:
     return Sides(left, right, waiting / users - 1, Balance.DOUBT, brief, advice)
 
 
+_LOCKED = (
+    "this Critical Section lets in one user at a time, so it limits the rate, not the system. Look for steps that need "
+    "no lock."
+)
 _LOOK = "Look at the generator's CPU and garbage collections, or drive from a machine of its own."
 
 

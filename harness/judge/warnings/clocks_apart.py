@@ -6,8 +6,7 @@ corrected; their clocks were set during the run.
 Why it matters: Samples are put together by their time stamps. Users per second, throughput and the measurement window
 are shifted.
 
-What to do: Run NTP or chrony on all machines, check with `chronyc tracking`, and run again. Response times themselves
-are not affected.
+What to do: Run NTP or chrony on all machines, and check with `chronyc tracking`. Response times are not affected.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Seen: The load generator's process was stopped by a signal such as SIGSTOP, by a
 Why it matters: It sent nothing in that time. Samples that were in flight look longer than they were: the percentiles
 are those of the pause.
 
-What to do: Do not suspend the machine, the terminal job (Ctrl-Z) or the container during a run, and run again.
+What to do: Do not suspend the machine, the terminal job (Ctrl-Z) or the container during a run.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Why it matters: The file contains several runs, or a clock was wrong. The throug
 are no charts.
 
 What to do: Look at the smallest and largest `timeStamp` of the file. Remove the rows of the wrong time, or split the
-file; then print the table again.
+file.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Seen: Programs that do not belong to the run used more than 10 % of all cores.
 Why it matters: System and generator had less CPU than the machine has. The next run may have more, so the difference
 looks like a change of the system.
 
-What to do: `top` lists what is running: builds, backups, browsers, other containers. Stop it or wait, and run again.
+What to do: `top` lists it: builds, backups, browsers, other containers. Stop it or wait.
 """
 
 from __future__ import annotations

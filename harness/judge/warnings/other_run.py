@@ -2,8 +2,8 @@
 
 Seen: Another load test drove its system from this machine at the same time.
 
-Why it matters: Both shared cores, memory and network. Neither result is that of its system alone, and a comparison
-finds differences that do not exist.
+Why it matters: Both shared cores, memory and network. Neither result is its system's alone: comparisons find
+differences that do not exist.
 
 What to do: Run one after the other, or on different machines. The report names the other run and its process.
 """

@@ -5,7 +5,7 @@ Seen: The samples of one load generator took at least 1.5 times as long as those
 Why it matters: All drive the same system, so that generator's machine or network causes the difference. The percentiles
 include it.
 
-What to do: Compare its CPU and its network path with those of the others. Run again without it to see the system alone.
+What to do: Compare its CPU and its network path with those of the others. Run without it to see the system alone.
 """
 
 from __future__ import annotations

@@ -54,6 +54,7 @@ public final class AllowedConnections {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
         Amounts.install(instrumentation);
+        Conditions.install(instrumentation);
         DeadUsers.install(instrumentation);
         EndedData.install(instrumentation);
         Environment.install(instrumentation);
@@ -63,6 +64,7 @@ public final class AllowedConnections {
         IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
+        Locks.install(instrumentation);
         OpenArrivals.install(instrumentation);
         ReadBuffers.install(instrumentation);
         Redirects.install(instrumentation);

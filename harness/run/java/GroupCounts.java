@@ -218,11 +218,15 @@ final class GroupCounts {
         }
 
         void count(String what, String detail) {
+            count(what, detail, 1);
+        }
+
+        void count(String what, String detail, long more) {
             String key = what + '\t' + text(detail);
             if (!tallies.containsKey(key) && tallies.size() >= MOST_TEXTS) {
                 key = what + '\t' + OTHERS;
             }
-            tallies.computeIfAbsent(key, unused -> new Tally()).count.incrementAndGet();
+            tallies.computeIfAbsent(key, unused -> new Tally()).count.addAndGet(more);
         }
 
         void ignores(String label, boolean isSuccessful, long tookMs) {

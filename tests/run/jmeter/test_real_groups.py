@@ -130,7 +130,15 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     noted = [(paused[name].made_good, paused[name].not_sent) for name in ("made good", "not sent", "inside")]
     expected = [{"Pay": 3}, {}, {}, {"Debug": 3}, {"Mend": 2}, {"Debug": 2, "Quiet": 2, "Last": 2}]
     assert [{one.label: one.count for one in counts} for both in noted for counts in both] == expected
-    assert {one.label: one.count for one in paused["names"].script_failed} == {"Sent": 3, "Set": 3}
+    counts = paused["names"].script_failed, paused["names"].conditions, paused["names"].bad_conditions
+    expected = [{"Sent": 3, "Set": 3, "Read": 3, "Asked": 3}, {"fine": 3, "wrong": 3}, {"wrong": 3}]
+    assert [{one.label: one.count for one in each} for each in counts] == expected
+
+
+def test_the_time_in_which_users_wait_for_each_other_is_counted_by_controller(paused):
+    # The second waits for the first, the third for both.
+    assert [(one.label, 700 <= one.count <= 2500) for one in paused["locked"].locked_ms] == [("One by one", True)]
+    assert not any(one.locked_ms for name, one in paused.items() if name != "locked")
 
 
 @pytest.mark.parametrize(("variable", "counts"), EXTRACTIONS.items())
@@ -263,18 +271,8 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     ("steps", "on_sample_error", "end"),
     [
         (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptest", (STOP_TEST, "Buy")),
-        pytest.param(
-            does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"),
-            "stoptestnow",
-            (STOP_TEST, "Buy"),
-            marks=pytest.mark.counterpart,
-        ),
-        pytest.param(
-            does("Thread.sleep(300); SampleResult.setStopTest(true)", "Pay"),
-            "continue",
-            (STOP_TEST, "Pay"),
-            marks=pytest.mark.counterpart,
-        ),
+        (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptestnow", (STOP_TEST, "Buy")),
+        (does("Thread.sleep(300); SampleResult.setStopTest(true)", "Pay"), "continue", (STOP_TEST, "Pay")),
         (does("Thread.sleep(300)") + action(2), "continue", (STOP, "Pause")),
     ],
 )
