@@ -19,6 +19,7 @@ from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
 from harness.judge.ignored import with_ignored
 from harness.judge.not_sent import with_not_sent
+from harness.judge.rows import with_rows
 from harness.judge.warning_kind import ReportPart
 
 # Rows are counted: one that is missing is one too many.
@@ -31,7 +32,7 @@ _FOLLOW = ("users-time", "one-state")
 
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
-    sides = with_not_sent(evidence, with_ignored(evidence, _measured(evidence)))
+    sides = with_not_sent(evidence, with_ignored(evidence, with_rows(evidence, _measured(evidence))))
     return replace(sides, explains=_FOLLOW)
 
 

@@ -1,0 +1,253 @@
+"""Looks at single rows of JTLs, thread by thread, for rows that are missing, there twice, or no requests of their own.
+
+A thread of JMeter does one request at a time. So its rows do not overlap, but for those of transactions and of parts
+of samples, which begin together with another row. Only some thousand rows of a file are looked at.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from statistics import median
+from typing import TypeAlias
+
+from harness.base.units import BYTES_PER_MB
+from harness.jtl.csv import LINE_BYTES_MAX, parse
+from harness.jtl.inputs import Input, opened
+from harness.jtl.readers import CSV, XML, reader_of
+from harness.jtl.sample import Dropped, Sample, thread_group_of
+
+# The rows of a block, of all files together, and the bytes of one from the middle of a file on.
+_BLOCK_ROWS, _BLOCK_ROWS_LEAST, _BLOCK_BYTES = 5_000, 500, BYTES_PER_MB
+# Fewer rows are by chance, and so is a smaller share of them.
+_ROWS_LEAST, _RATIO_LEAST = 10, 0.05
+# By so much rows of a thread may overlap: its clock is not that of its time stamps.
+_OVERLAP_MS = 10
+# What begins so much later begins together.
+_TOGETHER_MS = 2
+# Of a label whose rows include others, so many begin together with a shorter row of their thread.
+_PARENTS_RATIO = 0.8
+# Copies are no chance: few rows have such a neighbour, and the threads belong to each other.
+_CHANCE_RATIO, _PAIRED_RATIO = 0.5, 0.8
+# A thread that is active has a row among so many of each of the others.
+_ROWS_OF_THREAD = 10
+# A time without requests is that of one that is missing: so much of its time, where there is none elsewhere.
+_MISSING_RATIO, _USUAL_RATIO = 0.5, 0.25
+
+_Threads: TypeAlias = Mapping[tuple[int, str, str], Sequence[Sample]]
+
+
+@dataclass(frozen=True)
+class ThreadEvidence:
+    """What single rows of JTLs show, of `row_count` that were looked at.
+
+    `parents` are the labels whose rows include other rows of their thread. `overlapping_count` rows begin before the
+    one before of their thread has ended; with `are_ends` they do not if time stamps are those of ends.
+    `repeated_count` rows are there twice, `copied_count` under the names of two threads, such as `copied`. Of the
+    thread group `silent_group`, `silent_count` of `user_count` users have no row. After `skipped_count` of `step_count`
+    rows a request is missing: the next one is not that of their sequence, and it begins as much later.
+    """
+
+    row_count: int = 0
+    parents: tuple[str, ...] = ()
+    overlapping_count: int = 0
+    are_ends: bool = False
+    repeated_count: int = 0
+    copied_count: int = 0
+    copied: tuple[str, ...] = ()
+    silent_group: str = ""
+    silent_count: int = 0
+    user_count: int = 0
+    skipped_count: int = 0
+    step_count: int = 0
+
+
+NO_ROWS = ThreadEvidence()
+
+
+def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> ThreadEvidence:
+    """Return what rows at the beginning and in the middle of JTLs show, from another reading of these."""
+    by_thread: dict[tuple[int, str, str], list[Sample]] = defaultdict(list)
+    silent: list[tuple[float, str, int, int]] = []
+    row_count = max(_BLOCK_ROWS_LEAST, _BLOCK_ROWS // max(1, len(inputs)))
+    for number, given in enumerate(inputs):
+        for at, block in enumerate(_blocks(given, columns, row_count)):
+            rows = [one for one in block if not one.is_transaction and thread_group_of(one.thread_name)]
+            for row in rows:
+                by_thread[2 * number + at, row.host, row.thread_name].append(row)
+            silent += _silent(rows)
+    rows = [row for own in by_thread.values() for row in own]
+    if not rows:
+        return NO_ROWS
+    repeated, copied, names = _copies(by_thread)
+    parents = _parents(by_thread)
+    inner = {key: _without_parts(own, parents) for key, own in by_thread.items()}
+    step_ms = max(_OVERLAP_MS, _step_ms(row.start_ms for row in rows))
+    overlapping = 0 if repeated else sum(_overlaps(own, step_ms) for own in inner.values())
+    ends = (sorted(own, key=lambda row: row.start_ms) for own in by_thread.values())
+    are_ends = overlapping > 0 and _ROWS_LEAST * sum(_overlaps(_of_ends(own), step_ms) for own in ends) < overlapping
+    skipped, steps = (0, 0) if overlapping or repeated else _skipped(inner.values(), step_ms)
+    _, group, silent_count, users = max(silent, default=(0.0, "", 0, 0))
+    return ThreadEvidence(
+        len(rows), parents, _if_many(overlapping, len(rows)), are_ends, _if_many(repeated, len(rows)),
+        _if_many(copied, len(rows)), names, group, silent_count, users, _if_many(skipped, steps), steps,
+    )  # fmt: skip
+
+
+def _if_many(count: int, of: int) -> int:
+    return count if count >= max(_ROWS_LEAST, _RATIO_LEAST * of) else 0
+
+
+def _blocks(given: Input, columns: Sequence[str] | None, row_count: int) -> Iterator[Sequence[Sample]]:
+    """Yield the first samples of a JTL, and, of a large CSV file, some from its middle on; none of other tools."""
+    if given.path is None:
+        return
+    with opened(given) as file:
+        is_csv, size_bytes = file.kind == CSV.name and file.is_plain, file.size_bytes or 0
+        if not is_csv and file.kind in (CSV.name, XML.name):
+            yield list(islice(reader_of(file.kind).read(file.stream, given.name, Dropped(), columns), row_count))
+    if not is_csv:
+        return
+    with given.path.open("rb") as stream:
+        first = list(islice(parse(stream, given.name, Dropped(), columns), row_count))
+        yield first
+        from_byte = max(size_bytes // 2, stream.tell())
+        stream.seek(0)
+        header = stream.readline(LINE_BYTES_MAX)
+        stream.seek(from_byte)
+        stream.readline(LINE_BYTES_MAX)
+        text = stream.read(_BLOCK_BYTES)
+    if len(first) == row_count and b"\n" in text:
+        lines = io.BytesIO(header + text[: text.rfind(b"\n") + 1])
+        yield list(islice(parse(lines, given.name, Dropped(), columns), row_count))
+
+
+def _silent(rows: Sequence[Sample]) -> Iterator[tuple[float, str, int, int]]:
+    """Yield the thread groups of a block of which active users have no row: their share, name, how many, and of all.
+
+    Those who begin in its second half may have none yet.
+    """
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row.host, row.thread_name.rpartition("-")[0]][row.thread_name] += 1
+    for (host, prefix), by_name in counts.items():
+        own = [row for row in rows[: len(rows) // 2] if row.host == host and row.thread_name in by_name]
+        users = max((row.group_threads or 0 for row in own), default=0)
+        missing = users - len(by_name)
+        if missing >= max(1, _RATIO_LEAST * users) and median(by_name.values()) >= _ROWS_OF_THREAD:
+            yield missing / users, prefix.rpartition(" ")[0], missing, users
+
+
+def _step_ms(times_ms: Iterable[int]) -> int:
+    """Return the step of a clock: the greatest common divisor of its times."""
+    return math.gcd(*set(times_ms))
+
+
+def _copies(threads: _Threads) -> tuple[int, int, tuple[str, ...]]:
+    """Return how many rows are there twice, how many also in another thread, and the names of two such threads.
+
+    Rows of two threads are alike by chance as often as they are one step of the clock later, and those of any two.
+    """
+    seen: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
+    for (number, host, name), own in threads.items():
+        for row in own:
+            if row.elapsed_ms:
+                seen[_signature(row, 0)][f"{host} {name}".strip() or str(number)] += 1
+    repeated = sum(sum(names.values()) - len(names) for names in seen.values())
+    pairs = Counter(pair for names in seen.values() if len(names) > 1 for pair in pairwise(sorted(names)))
+    step_ms = _step_ms(row.start_ms for own in threads.values() for row in own)
+    by_chance = sum(_signature(row, step_ms) in seen for own in threads.values() for row in own)
+    partners: dict[str, Counter[str]] = defaultdict(Counter)
+    for (first, name), count in pairs.items():
+        partners[first][name] += count
+    paired = sum(max(by_name.values()) for by_name in partners.values())
+    is_copied = by_chance < _CHANCE_RATIO * pairs.total() and paired >= _PAIRED_RATIO * pairs.total()
+    return repeated, pairs.total() if is_copied else 0, pairs.most_common(1)[0][0] if pairs else ()
+
+
+def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
+    """Return what two rows of one sample have in common, if one were so much later."""
+    return (
+        row.start_ms + later_ms, row.elapsed_ms, row.label, row.code, row.received_bytes, row.latency_ms,
+        row.connect_ms,
+    )  # fmt: skip
+
+
+def _parents(threads: _Threads) -> tuple[str, ...]:
+    """Return the labels whose rows begin together with a shorter row of their thread: they include it."""
+    counts, together = Counter[str](), Counter[str]()
+    for own in threads.values():
+        ordered = sorted(own, key=lambda row: (row.start_ms, row.elapsed_ms))
+        counts.update(row.label for row in own)
+        for at, row in enumerate(ordered):
+            # Of two that are as long, the one that was written last includes the other.
+            later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
+            together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))
+    found = [label for label, count in counts.items() if together[label] >= max(_ROWS_LEAST, _PARENTS_RATIO * count)]
+    inner = Counter(row.label for own in threads.values() for row in _inside(own, found))
+    return tuple(label for label in found if inner[label] < _PARENTS_RATIO * counts[label])
+
+
+def _inside(own: Sequence[Sample], labels: Sequence[str]) -> Iterator[Sample]:
+    """Yield the rows of labels that begin and end within another one of these, as those of parallel resources do."""
+    until_ms = 0
+    for row in sorted((row for row in own if row.label in labels), key=lambda row: (row.start_ms, -row.elapsed_ms)):
+        if row.end_ms <= until_ms:
+            yield row
+        until_ms = max(until_ms, row.end_ms)
+
+
+def _includes(row: Sample, other: Sample) -> bool:
+    is_together = other.elapsed_ms > 0 and 0 <= other.start_ms - row.start_ms <= _TOGETHER_MS
+    return is_together and other.end_ms <= row.end_ms and other.label != row.label
+
+
+def _without_parts(own: Sequence[Sample], parents: Sequence[str]) -> Sequence[Sample]:
+    """Return a thread's rows by their starts, without those that include others, and those that these include."""
+    found: list[Sample] = []
+    until_ms = 0
+    for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms)):
+        if row.label in parents:
+            until_ms = max(until_ms, row.end_ms)
+        elif row.end_ms > until_ms:
+            found.append(row)
+    return sorted(found, key=lambda row: (row.start_ms, row.elapsed_ms))
+
+
+def _of_ends(own: Sequence[Sample]) -> Sequence[Sample]:
+    return [row._replace(start_ms=row.start_ms - row.elapsed_ms) for row in own]
+
+
+def _overlaps(own: Sequence[Sample], most_ms: int) -> int:
+    """Return how many rows of a thread begin before the one before has ended."""
+    ordered = sorted((row.start_ms, row.end_ms) for row in own)
+    return sum(end_ms - start_ms > most_ms for (_, end_ms), (start_ms, _) in pairwise(ordered))
+
+
+def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, int]:
+    """Return after how many rows a request of the sequence is missing, and the number of all.
+
+    Users who do not pause send the requests of their plan one after the other. Where the next one but one follows, and
+    begins later by the time of the one between, that one has no row. A plan that leaves it out has no such time.
+    """
+    follow: dict[str, Counter[str]] = defaultdict(Counter)
+    gaps_ms: dict[tuple[str, str], list[int]] = defaultdict(list)
+    elapsed_ms: dict[str, list[int]] = defaultdict(list)
+    for row, later in (pair for own in threads for pair in pairwise(own)):
+        follow[row.label][later.label] += 1
+        gaps_ms[row.label, later.label].append(later.start_ms - row.end_ms)
+        elapsed_ms[later.label].append(later.elapsed_ms)
+    next_of = {label: counts.most_common(1)[0][0] for label, counts in follow.items()}
+    skipped = 0
+    for (label, after), waits_ms in gaps_ms.items():
+        between = next_of[label]
+        if after == between or next_of.get(between) != after:
+            continue
+        usual_ms, time_ms = median(gaps_ms[label, between]), median(elapsed_ms[between])
+        is_missing = median(waits_ms) >= max(step_ms, usual_ms + _MISSING_RATIO * time_ms)
+        skipped += len(waits_ms) if is_missing and usual_ms <= _USUAL_RATIO * time_ms else 0
+    return skipped, sum(map(len, gaps_ms.values()))
