@@ -20,6 +20,7 @@ from harness.jtl.csv import LINE_BYTES_MAX, parse
 from harness.jtl.inputs import Input, opened
 from harness.jtl.readers import CSV, XML, reader_of
 from harness.jtl.sample import Dropped, Sample, thread_group_of
+from harness.metrics.figures import LOAD, group_of
 
 # The rows of a block, of all files together, and the bytes of one from the middle of a file on.
 _BLOCK_ROWS, _BLOCK_ROWS_LEAST, _BLOCK_BYTES = 5_000, 500, BYTES_PER_MB
@@ -30,11 +31,15 @@ _OVERLAP_MS = 10
 # What begins so much later begins together.
 _TOGETHER_MS = 2
 # Of a label whose rows include others, so many begin together with a shorter row of their thread.
-_PARENTS_RATIO = 0.8
-# Copies are no chance: few rows have such a neighbour, and the threads belong to each other.
-_CHANCE_RATIO, _PAIRED_RATIO = 0.5, 0.8
-# A thread that is active has a row among so many of each of the others.
-_ROWS_OF_THREAD = 10
+_PARENTS_RATIO, _PARENTS_LEAST = 0.8, 3
+# How JMeter names the first part of a sample: GET /-0 beside GET /.
+FIRST_SUB_SAMPLE = "-0"
+# Copies are no chance: fewer rows have such a neighbour. A thread may do two shorter requests within a millisecond.
+_CHANCE_RATIO, _REPEATED_LEAST_MS = 0.5, 5
+# A thread that is active has a row among so many of each of the others, and in so long a time.
+_ROWS_OF_THREAD, _SILENT_LEAST_MS = 10, 5_000
+# Rows go back by more for few of them, as batches of load generators do.
+_ORDER_MS, _DISORDER_RATIO = 1_000, 0.02
 # A time without requests is that of one that is missing: so much of its time, where there is none elsewhere.
 _MISSING_RATIO, _USUAL_RATIO = 0.5, 0.25
 
@@ -72,29 +77,34 @@ NO_ROWS = ThreadEvidence()
 def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> ThreadEvidence:
     """Return what rows at the beginning and in the middle of JTLs show, from another reading of these."""
     by_thread: dict[tuple[int, str, str], list[Sample]] = defaultdict(list)
-    silent: list[tuple[float, str, int, int]] = []
-    row_count = max(_BLOCK_ROWS_LEAST, _BLOCK_ROWS // max(1, len(inputs)))
+    silent: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
+    row_count, are_in_order = max(_BLOCK_ROWS_LEAST, _BLOCK_ROWS // max(1, len(inputs))), True
     for number, given in enumerate(inputs):
         for at, block in enumerate(_blocks(given, columns, row_count)):
             rows = [one for one in block if not one.is_transaction and thread_group_of(one.thread_name)]
             for row in rows:
                 by_thread[2 * number + at, row.host, row.thread_name].append(row)
-            silent += _silent(rows)
+            are_in_order &= len(block) < row_count or _is_in_order(block)
+            for (host, group), counts in _silent(rows).items():
+                silent[number, host, group].append(counts)
     rows = [row for own in by_thread.values() for row in own]
     if not rows:
         return NO_ROWS
-    repeated, copied, names = _copies(by_thread)
+    clock_ms = _step_ms(row.start_ms for row in rows)
+    repeated, copied, names = _copies(by_thread, clock_ms)
     parents = _parents(by_thread)
     inner = {key: _without_parts(own, parents) for key, own in by_thread.items()}
-    step_ms = max(_OVERLAP_MS, _step_ms(row.start_ms for row in rows))
+    step_ms = max(_OVERLAP_MS, clock_ms)
     overlapping = 0 if repeated else sum(_overlaps(own, step_ms) for own in inner.values())
     ends = (sorted(own, key=lambda row: row.start_ms) for own in by_thread.values())
     are_ends = overlapping > 0 and _ROWS_LEAST * sum(_overlaps(_of_ends(own), step_ms) for own in ends) < overlapping
-    skipped, steps = (0, 0) if overlapping or repeated else _skipped(inner.values(), step_ms)
-    _, group, silent_count, users = max(silent, default=(0.0, "", 0, 0))
+    skipped, steps = _skipped(inner.values(), step_ms) if are_in_order and not (overlapping or repeated) else (0, 0)
+    # Not even in the block of the most rows.
+    groups = [(min(counts), group) for (_, _, group), counts in silent.items()] if are_in_order else []
+    (silent_count, users), group = max(groups, default=((0, 0), ""))
     return ThreadEvidence(
         len(rows), parents, _if_many(overlapping, len(rows)), are_ends, _if_many(repeated, len(rows)),
-        _if_many(copied, len(rows)), names, group, silent_count, users, _if_many(skipped, steps), steps,
+        _if_many(copied, len(rows)), names, group if silent_count else "", silent_count, users, _if_many(skipped, steps), steps,
     )  # fmt: skip
 
 
@@ -126,20 +136,33 @@ def _blocks(given: Input, columns: Sequence[str] | None, row_count: int) -> Iter
         yield list(islice(parse(lines, given.name, Dropped(), columns), row_count))
 
 
-def _silent(rows: Sequence[Sample]) -> Iterator[tuple[float, str, int, int]]:
-    """Yield the thread groups of a block of which active users have no row: their share, name, how many, and of all.
+def _is_in_order(rows: Sequence[Sample]) -> bool:
+    """Return whether rows follow each other by their ends or starts, so that some of them are all of their time."""
+    starts = sum(row.start_ms - later.start_ms > _ORDER_MS for row, later in pairwise(rows))
+    ends = sum(row.end_ms - later.end_ms > _ORDER_MS for row, later in pairwise(rows))
+    return min(starts, ends) <= _DISORDER_RATIO * len(rows)
+
+
+def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return of how many active users of each host and thread group a block has no row, and how many there are.
 
     Those who begin in its second half may have none yet.
     """
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        counts[row.host, row.thread_name.rpartition("-")[0]][row.thread_name] += 1
-    for (host, prefix), by_name in counts.items():
-        own = [row for row in rows[: len(rows) // 2] if row.host == host and row.thread_name in by_name]
-        users = max((row.group_threads or 0 for row in own), default=0)
-        missing = users - len(by_name)
-        if missing >= max(1, _RATIO_LEAST * users) and median(by_name.values()) >= _ROWS_OF_THREAD:
-            yield missing / users, prefix.rpartition(" ")[0], missing, users
+    users: Counter[tuple[str, str]] = Counter()
+    for at, row in enumerate(rows):
+        if group_of(row.thread_name, row.label, frozenset()) == LOAD:
+            key = row.host, row.thread_name.rpartition("-")[0].rpartition(" ")[0]
+            counts[key][row.thread_name] += 1
+            users[key] = max(users[key], (row.group_threads or 0) if 2 * at < len(rows) else 0)
+    if not rows or max(row.end_ms for row in rows) - min(row.start_ms for row in rows) < _SILENT_LEAST_MS:
+        return {}
+    found = {}
+    for key, by_name in counts.items():
+        missing = max(0, users[key] - len(by_name))
+        is_many = missing >= max(1, _RATIO_LEAST * users[key]) and median(by_name.values()) >= _ROWS_OF_THREAD
+        found[key] = (missing, users[key]) if is_many else (0, 0)
+    return found
 
 
 def _step_ms(times_ms: Iterable[int]) -> int:
@@ -147,26 +170,31 @@ def _step_ms(times_ms: Iterable[int]) -> int:
     return math.gcd(*set(times_ms))
 
 
-def _copies(threads: _Threads) -> tuple[int, int, tuple[str, ...]]:
+def _copies(threads: _Threads, step_ms: int) -> tuple[int, int, tuple[str, ...]]:
     """Return how many rows are there twice, how many also in another thread, and the names of two such threads.
 
-    Rows of two threads are alike by chance as often as they are one step of the clock later, and those of any two.
+    Threads of one number are copies of each other: of a group or a host with another name. Rows of two threads are
+    alike by chance as often as they are one step of the clock later, and as those of other numbers.
     """
     seen: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
-    for (number, host, name), own in threads.items():
+    for (_, host, name), own in threads.items():
         for row in own:
-            if row.elapsed_ms:
-                seen[_signature(row, 0)][f"{host} {name}".strip() or str(number)] += 1
+            if row.elapsed_ms >= max(_REPEATED_LEAST_MS, step_ms):
+                seen[_signature(row, 0)][f"{host} {name}".strip()] += 1
     repeated = sum(sum(names.values()) - len(names) for names in seen.values())
-    pairs = Counter(pair for names in seen.values() if len(names) > 1 for pair in pairwise(sorted(names)))
-    step_ms = _step_ms(row.start_ms for own in threads.values() for row in own)
-    by_chance = sum(_signature(row, step_ms) in seen for own in threads.values() for row in own)
-    partners: dict[str, Counter[str]] = defaultdict(Counter)
-    for (first, name), count in pairs.items():
-        partners[first][name] += count
-    paired = sum(max(by_name.values()) for by_name in partners.values())
-    is_copied = by_chance < _CHANCE_RATIO * pairs.total() and paired >= _PAIRED_RATIO * pairs.total()
-    return repeated, pairs.total() if is_copied else 0, pairs.most_common(1)[0][0] if pairs else ()
+    pairs, others, times = Counter[tuple[str, str]](), 0, set[object]()
+    for (_, elapsed_ms, *_), names in ((key, names) for key, names in seen.items() if len(names) > 1):
+        for first, second in pairwise(sorted(names, key=lambda name: (name.rpartition("-")[2], name))):
+            if first.rpartition("-")[2] == second.rpartition("-")[2]:
+                pairs[first, second] += 1
+                times.add(elapsed_ms)
+            else:
+                others += 1
+    shift_ms = max(1, step_ms)
+    by_chance = sum(_signature(row, shift_ms) in seen for own in threads.values() for row in own)
+    count = pairs.total()
+    is_copied = max(others, by_chance) < _CHANCE_RATIO * count and len(times) >= _ROWS_LEAST
+    return repeated, count if is_copied else 0, pairs.most_common(1)[0][0] if is_copied else ()
 
 
 def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
@@ -187,7 +215,11 @@ def _parents(threads: _Threads) -> tuple[str, ...]:
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
             together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))
-    found = [label for label, count in counts.items() if together[label] >= max(_ROWS_LEAST, _PARENTS_RATIO * count)]
+    found = [
+        label
+        for label, count in counts.items()
+        if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or f"{label}{FIRST_SUB_SAMPLE}" in counts
+    ]
     inner = Counter(row.label for own in threads.values() for row in _inside(own, found))
     return tuple(label for label in found if inner[label] < _PARENTS_RATIO * counts[label])
 
@@ -247,7 +279,11 @@ def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, in
         between = next_of[label]
         if after == between or next_of.get(between) != after:
             continue
-        usual_ms, time_ms = median(gaps_ms[label, between]), median(elapsed_ms[between])
-        is_missing = median(waits_ms) >= max(step_ms, usual_ms + _MISSING_RATIO * time_ms)
+        # A plan that leaves a request out may pause before it or after it, or both.
+        usual_ms, time_ms = (
+            median(gaps_ms[label, between]) + median(gaps_ms[between, after]),
+            median(elapsed_ms[between]),
+        )
+        is_missing = median(waits_ms) >= usual_ms + max(step_ms, _MISSING_RATIO * time_ms)
         skipped += len(waits_ms) if is_missing and usual_ms <= _USUAL_RATIO * time_ms else 0
     return skipped, sum(map(len, gaps_ms.values()))

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 
 from harness.judge.evidence import LABELS_NAMED, Evidence, Values
 from harness.judge.warning_kind import ReportPart, WarningKind
-
-# How JMeter names the first part of a sample: GET /-0 beside GET /.
-_FIRST_SUB_SAMPLE = "-0"
+from harness.metrics.threads import FIRST_SUB_SAMPLE
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield the labels whose parts have rows of their own."""
     labels = dict.fromkeys(code.label for code in evidence.codes)
-    if doubled := [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]:
+    if doubled := [label for label in labels if f"{label}{FIRST_SUB_SAMPLE}" in labels]:
         what = f"Redirects and embedded resources have rows of their own beside their request ({_named(doubled)})"
         remedy = "jmeter.save.saveservice.subresults=false writes the requests alone."
         yield {"what": what, "remedy": remedy}
