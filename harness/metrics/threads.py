@@ -42,6 +42,8 @@ _ROWS_OF_THREAD, _SILENT_LEAST_MS = 10, 5_000
 _ORDER_MS, _DISORDER_RATIO = 1_000, 0.02
 # A time without requests is that of one that is missing: so much of its time, where there is none elsewhere.
 _MISSING_RATIO, _USUAL_RATIO = 0.5, 0.25
+# Two pauses are so much longer than one, and it is so equally often after each request of the sequence.
+_TWICE_RATIO, _ALL_RATIO, _ALL_LEAST = 1.5, 0.5, 5
 
 _Threads: TypeAlias = Mapping[tuple[int, str, str], Sequence[Sample]]
 
@@ -92,7 +94,7 @@ def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = Non
         return NO_ROWS
     clock_ms = _step_ms(row.start_ms for row in rows)
     repeated, copied, names = _copies(by_thread, clock_ms)
-    parents = _parents(by_thread)
+    parents = _parents(by_thread, clock_ms)
     inner = {key: _without_parts(own, parents) for key, own in by_thread.items()}
     step_ms = max(_OVERLAP_MS, clock_ms)
     overlapping = 0 if repeated else sum(_overlaps(own, step_ms) for own in inner.values())
@@ -103,9 +105,19 @@ def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = Non
     groups = [(min(counts), group) for (_, _, group), counts in silent.items()] if are_in_order else []
     (silent_count, users), group = max(groups, default=((0, 0), ""))
     return ThreadEvidence(
-        len(rows), parents, _if_many(overlapping, len(rows)), are_ends, _if_many(repeated, len(rows)),
-        _if_many(copied, len(rows)), names, group if silent_count else "", silent_count, users, _if_many(skipped, steps), steps,
-    )  # fmt: skip
+        row_count=len(rows),
+        parents=parents,
+        overlapping_count=_if_many(overlapping, len(rows)),
+        are_ends=are_ends,
+        repeated_count=_if_many(repeated, len(rows)),
+        copied_count=_if_many(copied, len(rows)),
+        copied=names,
+        silent_group=group if silent_count else "",
+        silent_count=silent_count,
+        user_count=users,
+        skipped_count=_if_many(skipped, steps),
+        step_count=steps,
+    )
 
 
 def _if_many(count: int, of: int) -> int:
@@ -205,12 +217,13 @@ def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _parents(threads: _Threads) -> tuple[str, ...]:
+def _parents(threads: _Threads, clock_ms: int) -> tuple[str, ...]:
     """Return the labels whose rows begin together with a shorter row of their thread: they include it."""
     counts, together = Counter[str](), Counter[str]()
     for own in threads.values():
-        ordered = sorted(own, key=lambda row: (row.start_ms, row.elapsed_ms))
         counts.update(row.label for row in own)
+        # By a coarse clock, rows that follow each other begin together.
+        ordered = sorted(own, key=lambda row: (row.start_ms, row.elapsed_ms)) if clock_ms < _OVERLAP_MS else []
         for at, row in enumerate(ordered):
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
@@ -263,27 +276,29 @@ def _overlaps(own: Sequence[Sample], most_ms: int) -> int:
 def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, int]:
     """Return after how many rows a request of the sequence is missing, and the number of all.
 
-    Users who do not pause send the requests of their plan one after the other. Where the next one but one follows, and
-    begins later by the time of the one between, that one has no row. A plan that leaves it out has no such time.
+    Users send the requests of a plan in its sequence. Where the next one but one follows, and begins later by the time
+    of the one between, that one has no row. A plan that leaves it out has no such time. Of users who pause, the pause
+    is twice as long, and this happens after all of the requests: a plan that leaves one out pauses once.
     """
-    follow: dict[str, Counter[str]] = defaultdict(Counter)
     gaps_ms: dict[tuple[str, str], list[int]] = defaultdict(list)
     elapsed_ms: dict[str, list[int]] = defaultdict(list)
     for row, later in (pair for own in threads for pair in pairwise(own)):
-        follow[row.label][later.label] += 1
         gaps_ms[row.label, later.label].append(later.start_ms - row.end_ms)
         elapsed_ms[later.label].append(later.elapsed_ms)
-    next_of = {label: counts.most_common(1)[0][0] for label, counts in follow.items()}
-    skipped = 0
-    for (label, after), waits_ms in gaps_ms.items():
-        between = next_of[label]
-        if after == between or next_of.get(between) != after:
+    next_of = {label: after for _, label, after in sorted((len(found), *pair) for pair, found in gaps_ms.items())}
+    skipped, slower = 0, dict.fromkeys(next_of, 0)
+    for label, between in next_of.items():
+        after = next_of.get(between)
+        if after in (None, between) or not (waits_ms := gaps_ms.get((label, str(after)), [])):
             continue
         # A plan that leaves a request out may pause before it or after it, or both.
-        usual_ms, time_ms = (
-            median(gaps_ms[label, between]) + median(gaps_ms[between, after]),
-            median(elapsed_ms[between]),
-        )
-        is_missing = median(waits_ms) >= usual_ms + max(step_ms, _MISSING_RATIO * time_ms)
-        skipped += len(waits_ms) if is_missing and usual_ms <= _USUAL_RATIO * time_ms else 0
-    return skipped, sum(map(len, gaps_ms.values()))
+        before_ms, behind_ms = median(gaps_ms[label, between]), median(gaps_ms[between, str(after)])
+        pause_ms, time_ms, wait_ms = before_ms + behind_ms, median(elapsed_ms[between]), median(waits_ms)
+        is_missing = wait_ms >= pause_ms + max(step_ms, _MISSING_RATIO * time_ms)
+        skipped += len(waits_ms) if is_missing and pause_ms <= _USUAL_RATIO * time_ms else 0
+        slower[label] = len(waits_ms) if wait_ms >= max(step_ms, _TWICE_RATIO * max(before_ms, behind_ms)) else 0
+    count = sum(map(len, gaps_ms.values()))
+    is_of_all = len(slower) > 2 and len(set(next_of.values())) == len(next_of)
+    least = min(slower.values(), default=0)
+    is_of_all = is_of_all and least >= _ALL_LEAST and least * len(slower) >= _ALL_RATIO * sum(slower.values())
+    return max(skipped, sum(slower.values()) if is_of_all else 0), count

@@ -16,13 +16,16 @@ LABELS = {"Home": 60, "Search": 150, "Pay": 240}
 START_MS = 1_700_000_000_000
 
 
-def rows_of(seed=1, users=8, pause_ms=0, name="Users 1-{}", labels=LABELS, rounds=20, every=1):
+def rows_of(
+    seed=1, users=8, pause_ms=0, name="Users 1-{}", labels=LABELS, rounds=20, every=1, last_ms=0, is_random=False
+):
     """Return rows of users who do all labels in turn, with a pause before each; the label Search at one in `every`."""
     numbers, rows = random.Random(seed), []
     for user in range(1, users + 1):
         now_ms = START_MS + numbers.randrange(1000)
-        for label in [*labels] * rounds:
-            now_ms += round(numbers.uniform(0.5, 1.5) * pause_ms)
+        for step in [*labels] * rounds:
+            now_ms += round(numbers.uniform(0.5, 1.5) * pause_ms) + (last_ms if step == "Home" else 0)
+            label = numbers.choice([*labels]) if is_random else step
             if every > 1 and label == "Search" and numbers.randrange(every) == 0:
                 continue  # an If Controller
             elapsed_ms = 5 + round(labels[label] * numbers.lognormvariate(0, 0.4))
@@ -119,6 +122,8 @@ EVIL = {
     "one user lost": ([[row for row in BUSY if row[4] != "Users 1-3"]], "1 of 8 users of Users has no row"),
     "half of the rows lost": ([some(BUSY, 0.5)], "After 30 % of the rows the next one of the user is missing"),
     "only successes": ([some(BUSY, 0.8)], "After 11 % of the rows the next one of the user is missing"),
+    "half of the rows lost, of users who pause": ([some(PAUSED, 0.5)], "After 28 % of the rows the next"),
+    "only successes, of users who pause": ([some(PAUSED, 0.8)], "After 14 % of the rows the next"),
     "times limited to 350 ms": ([limited(PAUSED, 350)], "13 % of Pay took exactly 350 ms, and none longer"),
     "elapsed in seconds": (
         [[[row[0], row[1] // 1000, *row[2:]] for row in PAUSED]],
@@ -134,6 +139,9 @@ GOOD = {
     "one label of a constant time": [rows_of(labels={"Sleep": 0}, pause_ms=20)],
     "an If Controller": [rows_of(every=3)],
     "an If Controller and pauses": [rows_of(every=3, pause_ms=200)],
+    "a random order": [rows_of(pause_ms=200, is_random=True)],
+    "a random order without pauses": [rows_of(is_random=True)],
+    "an iteration that a failure ends, with a pause behind it": [rows_of(every=3, pause_ms=1, last_ms=120)],
     "resources with rows of their own": [with_parts(PAUSED)],
     "transactions without a message": [with_transactions(PAUSED)],
     "transactions without a message or pauses": [with_transactions(BUSY)],
