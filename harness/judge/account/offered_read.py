@@ -1,12 +1,12 @@
 """Compares the rows that JMeter wrote with those that were read.
 
 Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
-while without a stall. Or the plan hid failures or slow results, the client repeated failed requests, or rows are no
-requests.
+while without a stall. Or the plan or a tool hid failures or slow results, the client repeated failed requests, or rows
+are no requests.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 
-What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote delimiters. Or count one
+What to do: Look in `jmeter.log` for a full disk or a kill. Let the writer quote delimiters. Or count one
 part: `lth table FILE --window FROM..TO`.
 """
 

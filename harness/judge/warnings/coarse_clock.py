@@ -1,6 +1,6 @@
 """Warns that the median is near the resolution of the clock.
 
-Seen: the median is below five steps of the clock: whole milliseconds, or what all times are multiples of.
+Seen: the median is below five steps of the clock.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Warns that parts of samples are counted beside them.
 
-Seen: rows of redirects and embedded resources are counted beside their request, or, in a bare JTL, other rows beside
-the one of their thread that includes them.
+Seen: rows of redirects, embedded resources and other parts are counted beside the row that includes them.
 """
 
 from __future__ import annotations
