@@ -41,20 +41,20 @@ def with_rows(evidence: Evidence, sides: Sides) -> Sides:
 
 
 def _repeated(evidence: Evidence) -> RowFinding | None:
-    found = evidence.threads
-    if not found.repeated_count:
+    threads = evidence.threads
+    if not threads.repeated_count:
         return None
-    ratio = found.repeated_count / found.row_count
+    ratio = threads.repeated_count / threads.row_count
     advice = "A listener of the plan wrote to the file of -l, too, and they count twice. Give the file without them."
     return RowFinding(ratio, f"{_percent(ratio)} of the rows are in the JTL twice", advice)
 
 
 def _copied(evidence: Evidence) -> RowFinding | None:
-    found = evidence.threads
-    if not found.copied_count:
+    threads = evidence.threads
+    if not threads.copied_count:
         return None
-    ratio = found.copied_count / found.row_count
-    first, second = found.copied
+    ratio = threads.copied_count / threads.row_count
+    first, second = threads.copied
     brief = f"{_percent(2 * ratio)} of the rows are copies of each other ({first} and {second})"
     return RowFinding(
         ratio, brief, "They are alike to the millisecond, and count twice. Give one of both: lth table FILE."
@@ -62,10 +62,10 @@ def _copied(evidence: Evidence) -> RowFinding | None:
 
 
 def _overlapping(evidence: Evidence) -> RowFinding | None:
-    found = evidence.threads
-    if not found.overlapping_count:
+    threads = evidence.threads
+    if not threads.overlapping_count:
         return None
-    ratio = found.overlapping_count / found.row_count
+    ratio = threads.overlapping_count / threads.row_count
     advice = (
         "A thread does one request at a time. Runs or load generators in one file have the same threads, which count "
         "once. Give the files one by one: lth table FILE FILE. Or elapsed is not in ms."
@@ -74,20 +74,20 @@ def _overlapping(evidence: Evidence) -> RowFinding | None:
 
 
 def _silent(evidence: Evidence) -> RowFinding | None:
-    found = evidence.threads
-    if not found.silent_count:
+    threads = evidence.threads
+    if not threads.silent_count:
         return None
-    ratio = found.silent_count / found.user_count
-    users = f"{found.silent_count} of {units.plural(found.user_count, 'user')} of {found.silent_group}"
+    ratio = threads.silent_count / threads.user_count
+    users = f"{threads.silent_count} of {units.plural(threads.user_count, 'user')} of {threads.silent_group}"
     advice = "By grpThreads they were active. Look for lost rows, or for users who waited all the time for an answer."
-    return RowFinding(ratio, f"{users} {'has' if found.silent_count == 1 else 'have'} no row", advice)
+    return RowFinding(ratio, f"{users} {'has' if threads.silent_count == 1 else 'have'} no row", advice)
 
 
 def _skipped(evidence: Evidence) -> RowFinding | None:
-    found = evidence.threads
-    if not found.skipped_count:
+    threads = evidence.threads
+    if not threads.skipped_count:
         return None
-    ratio = found.skipped_count / found.step_count
+    ratio = threads.skipped_count / threads.step_count
     advice = (
         "Their users send one request after the other, and the next one is missing, while its time passed. Such a file "
         "has only successes, only last tries, or lost rows. Give the file of jmeter -l."

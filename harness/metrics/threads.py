@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from statistics import median
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import LINE_BYTES_MAX, parse
@@ -93,30 +93,29 @@ def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = Non
     if not rows:
         return NO_ROWS
     clock_ms = _step_ms(row.start_ms for row in rows)
-    repeated, copied, names = _copies(by_thread, clock_ms)
-    parents = _parents(by_thread, clock_ms)
-    inner = {key: _without_parts(own, parents) for key, own in by_thread.items()}
+    copies, parents = _copies(by_thread, clock_ms), _parents(by_thread, clock_ms)
+    inner = [_without_parts(own, parents) for own in by_thread.values()]
     step_ms = max(_OVERLAP_MS, clock_ms)
-    overlapping = 0 if repeated else sum(_overlaps(own, step_ms) for own in inner.values())
-    ends = (sorted(own, key=lambda row: row.start_ms) for own in by_thread.values())
-    are_ends = overlapping > 0 and _ROWS_LEAST * sum(_overlaps(_of_ends(own), step_ms) for own in ends) < overlapping
-    skipped, steps = _skipped(inner.values(), step_ms) if are_in_order and not (overlapping or repeated) else (0, 0)
-    # Not even in the block of the most rows.
+    overlapping = 0 if copies.repeated_count else sum(_overlaps(own, step_ms) for own in inner)
+    of_ends = sum(_overlaps(_of_ends(own), step_ms) for own in by_thread.values()) if overlapping else 0
+    is_whole = are_in_order and not overlapping and not copies.repeated_count
+    steps = _skipped(inner, step_ms) if is_whole else _Steps()
+    # Who has a row in one of the blocks is not silent.
     groups = [(min(counts), group) for (_, _, group), counts in silent.items()] if are_in_order else []
     (silent_count, users), group = max(groups, default=((0, 0), ""))
     return ThreadEvidence(
         row_count=len(rows),
         parents=parents,
         overlapping_count=_if_many(overlapping, len(rows)),
-        are_ends=are_ends,
-        repeated_count=_if_many(repeated, len(rows)),
-        copied_count=_if_many(copied, len(rows)),
-        copied=names,
+        are_ends=_ROWS_LEAST * of_ends < overlapping,
+        repeated_count=_if_many(copies.repeated_count, len(rows)),
+        copied_count=_if_many(copies.copied_count, len(rows)),
+        copied=copies.names,
         silent_group=group if silent_count else "",
         silent_count=silent_count,
         user_count=users,
-        skipped_count=_if_many(skipped, steps),
-        step_count=steps,
+        skipped_count=_if_many(steps.skipped_count, steps.row_count),
+        step_count=steps.row_count,
     )
 
 
@@ -169,12 +168,12 @@ def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
             users[key] = max(users[key], (row.group_threads or 0) if 2 * at < len(rows) else 0)
     if not rows or max(row.end_ms for row in rows) - min(row.start_ms for row in rows) < _SILENT_LEAST_MS:
         return {}
-    found = {}
+    silent = {}
     for key, by_name in counts.items():
         missing = max(0, users[key] - len(by_name))
         is_many = missing >= max(1, _RATIO_LEAST * users[key]) and median(by_name.values()) >= _ROWS_OF_THREAD
-        found[key] = (missing, users[key]) if is_many else (0, 0)
-    return found
+        silent[key] = (missing, users[key]) if is_many else (0, 0)
+    return silent
 
 
 def _step_ms(times_ms: Iterable[int]) -> int:
@@ -182,7 +181,15 @@ def _step_ms(times_ms: Iterable[int]) -> int:
     return math.gcd(*set(times_ms))
 
 
-def _copies(threads: _Threads, step_ms: int) -> tuple[int, int, tuple[str, ...]]:
+class _Copies(NamedTuple):
+    """How many rows are there twice, how many also in another thread, and the names of two such threads."""
+
+    repeated_count: int
+    copied_count: int
+    names: tuple[str, ...]
+
+
+def _copies(threads: _Threads, step_ms: int) -> _Copies:
     """Return how many rows are there twice, how many also in another thread, and the names of two such threads.
 
     Threads of one number are copies of each other: of a group or a host with another name. Rows of two threads are
@@ -206,7 +213,7 @@ def _copies(threads: _Threads, step_ms: int) -> tuple[int, int, tuple[str, ...]]
     by_chance = sum(_signature(row, shift_ms) in seen for own in threads.values() for row in own)
     count = pairs.total()
     is_copied = max(others, by_chance) < _CHANCE_RATIO * count and len(times) >= _ROWS_LEAST
-    return repeated, count if is_copied else 0, pairs.most_common(1)[0][0] if is_copied else ()
+    return _Copies(repeated, count if is_copied else 0, pairs.most_common(1)[0][0] if is_copied else ())
 
 
 def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
@@ -228,13 +235,13 @@ def _parents(threads: _Threads, clock_ms: int) -> tuple[str, ...]:
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
             together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))
-    found = [
+    parents = [
         label
         for label, count in counts.items()
         if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or f"{label}{FIRST_SUB_SAMPLE}" in counts
     ]
-    inner = Counter(row.label for own in threads.values() for row in _inside(own, found))
-    return tuple(label for label in found if inner[label] < _PARENTS_RATIO * counts[label])
+    inner = Counter(row.label for own in threads.values() for row in _inside(own, parents))
+    return tuple(label for label in parents if inner[label] < _PARENTS_RATIO * counts[label])
 
 
 def _inside(own: Sequence[Sample], labels: Sequence[str]) -> Iterator[Sample]:
@@ -253,14 +260,14 @@ def _includes(row: Sample, other: Sample) -> bool:
 
 def _without_parts(own: Sequence[Sample], parents: Sequence[str]) -> Sequence[Sample]:
     """Return a thread's rows by their starts, without those that include others, and those that these include."""
-    found: list[Sample] = []
+    whole: list[Sample] = []
     until_ms = 0
     for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms)):
         if row.label in parents:
             until_ms = max(until_ms, row.end_ms)
         elif row.end_ms > until_ms:
-            found.append(row)
-    return sorted(found, key=lambda row: (row.start_ms, row.elapsed_ms))
+            whole.append(row)
+    return sorted(whole, key=lambda row: (row.start_ms, row.elapsed_ms))
 
 
 def _of_ends(own: Sequence[Sample]) -> Sequence[Sample]:
@@ -273,7 +280,14 @@ def _overlaps(own: Sequence[Sample], most_ms: int) -> int:
     return sum(end_ms - start_ms > most_ms for (_, end_ms), (start_ms, _) in pairwise(ordered))
 
 
-def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, int]:
+class _Steps(NamedTuple):
+    """After how many rows a request of the sequence is missing, and the number of all."""
+
+    skipped_count: int = 0
+    row_count: int = 0
+
+
+def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> _Steps:
     """Return after how many rows a request of the sequence is missing, and the number of all.
 
     Users send the requests of a plan in its sequence. Where the next one but one follows, and begins later by the time
@@ -285,7 +299,7 @@ def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, in
     for row, later in (pair for own in threads for pair in pairwise(own)):
         gaps_ms[row.label, later.label].append(later.start_ms - row.end_ms)
         elapsed_ms[later.label].append(later.elapsed_ms)
-    next_of = {label: after for _, label, after in sorted((len(found), *pair) for pair, found in gaps_ms.items())}
+    next_of = {label: after for _, label, after in sorted((len(each_ms), *pair) for pair, each_ms in gaps_ms.items())}
     skipped, slower = 0, dict.fromkeys(next_of, 0)
     for label, between in next_of.items():
         after = next_of.get(between)
@@ -301,4 +315,4 @@ def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> tuple[int, in
     is_of_all = len(slower) > 2 and len(set(next_of.values())) == len(next_of)
     least = min(slower.values(), default=0)
     is_of_all = is_of_all and least >= _ALL_LEAST and least * len(slower) >= _ALL_RATIO * sum(slower.values())
-    return max(skipped, sum(slower.values()) if is_of_all else 0), count
+    return _Steps(max(skipped, sum(slower.values()) if is_of_all else 0), count)

@@ -1,8 +1,8 @@
 """Compares the rows that JMeter wrote with those that were read.
 
 Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
-while without a stall. Or the plan or a tool hid failures or slow results, the client repeated failed requests, or rows
-are no requests.
+while without a stall. Or the plan or a tool hid failures or slow results, the client repeated requests, or rows are
+none.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 
