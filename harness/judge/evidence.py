@@ -14,6 +14,7 @@ from harness.base import units
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
 from harness.metrics.histogram import Histogram
 from harness.metrics.load_seconds import spells_of
+from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.window import LEAST_SAMPLES
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
@@ -74,7 +75,7 @@ class Evidence:
     `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `closed_waits` are
     the times that these had waited. `beside` are the groups that are no load. `given_goal` are goals for these results,
     in place of the run's own. `generator_delay` is what the generator added in the window. `profiles` are those of the
-    system's JVMs.
+    system's JVMs. `threads` is what single rows of bare JTLs show.
     """
 
     run: RunRecord | None
@@ -114,6 +115,7 @@ class Evidence:
     given_goal: Goal | None = None
     generator_delay: GeneratorDelay | None = None
     profiles: tuple[ProcessProfile, ...] = ()
+    threads: ThreadEvidence = NO_ROWS
 
     @property
     def goal(self) -> Goal:

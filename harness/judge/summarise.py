@@ -31,6 +31,7 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
+from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
 from harness.metrics.wake_delays import GeneratorDelay, generator_delay
@@ -69,6 +70,7 @@ class SummaryOptions:
     jobs: Sequence[FoundJob] = ()
     goal: Goal | None = None
     beside: BesideFigures | None = None
+    threads: ThreadEvidence = NO_ROWS
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -258,6 +260,7 @@ def _evidence(
         whole_labels=groups.whole.counted if groups.whole else (),
         given_goal=options.goal,
         generator_delay=_generator_delay(run, window_span_ms(tally, window), groups.load, pause_s),
+        threads=options.threads,
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 

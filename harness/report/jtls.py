@@ -19,6 +19,7 @@ from harness.metrics.files import each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
+from harness.metrics.threads import NO_ROWS, thread_evidence
 from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
         goal=counting.goal,
+        threads=NO_ROWS if counting.run else thread_evidence(inputs, counting.columns),
     )
     summary = summarise(tally, _name_of(tally), options=options)
     return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary

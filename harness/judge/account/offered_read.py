@@ -1,12 +1,12 @@
 """Compares the rows that JMeter wrote with those that were read.
 
 Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
-while without a stall. Or the plan hid failures or slow results, the client repeated failed requests, or rows are no
-requests, or sums of several.
+while without a stall. Or the plan or a tool hid failures or slow results, the client repeated requests, or rows are
+none, or sums of several.
 
 Why it matters: Lost rows are often the failures.
 
-What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote delimiters. Or count one
+What to do: Look in `jmeter.log` for a full disk or a kill. Let the writer quote delimiters. Or count one
 part: `lth table FILE --window FROM..TO`.
 """
 
@@ -19,6 +19,7 @@ from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
 from harness.judge.ignored import with_ignored
 from harness.judge.not_sent import with_not_sent
+from harness.judge.rows import with_rows
 from harness.judge.warning_kind import ReportPart
 
 # Rows are counted: one that is missing is one too many.
@@ -35,7 +36,8 @@ _FOLLOW = ("users-time", "one-state")
 
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
-    sides = with_not_sent(evidence, with_ignored(evidence, _with_means(evidence, _measured(evidence))))
+    of_rows = with_rows(evidence, _with_means(evidence, _measured(evidence)))
+    sides = with_not_sent(evidence, with_ignored(evidence, of_rows))
     return replace(sides, explains=_FOLLOW)
 
 
