@@ -26,7 +26,7 @@ from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.gaps import Gap, find_gaps
-from harness.metrics.generators import generator_figures
+from harness.metrics.generators import GeneratorFigures, generator_figures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
@@ -40,7 +40,7 @@ from harness.plan.goal import Goal
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED, OPEN
 from harness.run.record import RunRecord
-from harness.run.telemetry.clock_steps import find_clock_step
+from harness.run.telemetry.clock_steps import ClockStep, find_clock_step
 
 ERROR_KINDS_MOST = 20
 # The p90 of fewer samples is the greatest or the second greatest of them, and a line through such points is noise. Then
@@ -216,7 +216,6 @@ def _evidence(
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
-    are_parents = bool(tally.cut or tally.transactions.seconds)
     if seconds and not (run and _is_staged(run)):
         throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
@@ -232,9 +231,7 @@ def _evidence(
         dropped=tally.dropped,
         window=window,
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
-        generators=generator_figures(
-            tally, options.counted, origin_s or 0, options.file_names, options.with_transactions
-        ),
+        generators=_generators(tally, options, origin_s or 0),
         longest_ms=whole.max_ms if whole else None,
         gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
         throttle=throttle,
@@ -243,7 +240,7 @@ def _evidence(
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
         profiles=observed.profiles,
-        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms, has_transactions=are_parents),
+        clock_step=_clock_step(run, tally, longest_ms),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
         origin_s=origin_s,
@@ -263,6 +260,15 @@ def _evidence(
         threads=options.threads,
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
+
+
+def _generators(tally: SampleTally, options: SummaryOptions, origin_s: int) -> tuple[GeneratorFigures, ...]:
+    return generator_figures(tally, options.counted, origin_s, options.file_names, options.with_transactions)
+
+
+def _clock_step(run: RunRecord | None, tally: SampleTally, longest_ms: int) -> ClockStep | None:
+    are_parents = bool(tally.cut or tally.transactions.seconds)
+    return find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms, has_transactions=are_parents)
 
 
 def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
