@@ -29,10 +29,14 @@ class RowFinding(NamedTuple):
 
 def with_rows(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line of what was read with what the rows of a bare file show; a run's own account is better."""
-    if evidence.run or sides.is_off:
+    if evidence.run or sides.is_off or evidence.sorted_by:  # of sorted rows a part is not a part of the time
         return sides
     if evidence.threads.are_ends:
         return replace(sides, right=f"{sides.right}; their time stamps are those of their ends")
+    if left := evidence.threads.left_count:
+        share = _percent(left / evidence.threads.step_count)
+        rest = "of the rows the next one of the user is not there, lost or left out by the plan"
+        sides = replace(sides, right=f"{sides.right}; after {share} {rest}")
     finding = next((found for find in _FINDERS if (found := find(evidence))), None)
     if finding is None:
         return sides

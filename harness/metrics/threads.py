@@ -56,7 +56,8 @@ class ThreadEvidence:
     one before of their thread has ended; with `are_ends` they do not if time stamps are those of ends.
     `repeated_count` rows are there twice, `copied_count` under the names of two threads, such as `copied`. Of the
     thread group `silent_group`, `silent_count` of `user_count` users have no row. After `skipped_count` of `step_count`
-    rows a request is missing: the next one is not that of their sequence, and it begins as much later.
+    rows a request is missing: the next one is not that of their sequence, and it begins as much later. After
+    `left_count` rows only users' pauses tell so: the plan may have left the request out, and not its pause.
     """
 
     row_count: int = 0
@@ -70,6 +71,7 @@ class ThreadEvidence:
     silent_count: int = 0
     user_count: int = 0
     skipped_count: int = 0
+    left_count: int = 0
     step_count: int = 0
 
 
@@ -115,6 +117,7 @@ def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = Non
         silent_count=silent_count,
         user_count=users,
         skipped_count=_if_many(steps.skipped_count, steps.row_count),
+        left_count=_if_many(steps.left_count, steps.row_count),
         step_count=steps.row_count,
     )
 
@@ -281,18 +284,19 @@ def _overlaps(own: Sequence[Sample], most_ms: int) -> int:
 
 
 class _Steps(NamedTuple):
-    """After how many rows a request of the sequence is missing, and the number of all."""
+    """After how many rows a request of the sequence is missing, or only seems to be, and the number of all."""
 
     skipped_count: int = 0
+    left_count: int = 0
     row_count: int = 0
 
 
 def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> _Steps:
-    """Return after how many rows a request of the sequence is missing, and the number of all.
+    """Return after how many rows a request of the sequence is missing, or only seems to be, and the number of all.
 
     Users send the requests of a plan in its sequence. Where the next one but one follows, and begins later by the time
     of the one between, that one has no row. A plan that leaves it out has no such time. Of users who pause, the pause
-    is twice as long, and this happens after all of the requests: a plan that leaves one out pauses once.
+    is twice as long after all of the requests, but a plan that leaves any of them out may pause all the same.
     """
     gaps_ms: dict[tuple[str, str], list[int]] = defaultdict(list)
     elapsed_ms: dict[str, list[int]] = defaultdict(list)
@@ -315,4 +319,4 @@ def _skipped(threads: Iterable[Sequence[Sample]], step_ms: int) -> _Steps:
     is_of_all = len(slower) > 2 and len(set(next_of.values())) == len(next_of)
     least = min(slower.values(), default=0)
     is_of_all = is_of_all and least >= _ALL_LEAST and least * len(slower) >= _ALL_RATIO * sum(slower.values())
-    return _Steps(max(skipped, sum(slower.values()) if is_of_all else 0), count)
+    return _Steps(skipped, sum(slower.values()) if is_of_all and not skipped else 0, count)

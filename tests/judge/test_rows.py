@@ -122,8 +122,6 @@ EVIL = {
     "one user lost": ([[row for row in BUSY if row[4] != "Users 1-3"]], "1 of 8 users of Users has no row"),
     "half of the rows lost": ([some(BUSY, 0.5)], "After 30 % of the rows the next one of the user is missing"),
     "only successes": ([some(BUSY, 0.8)], "After 11 % of the rows the next one of the user is missing"),
-    "half of the rows lost, of users who pause": ([some(PAUSED, 0.5)], "After 28 % of the rows the next"),
-    "only successes, of users who pause": ([some(PAUSED, 0.8)], "After 14 % of the rows the next"),
     "times limited to 350 ms": ([limited(PAUSED, 350)], "13 % of Pay took exactly 350 ms, and none longer"),
     "elapsed in seconds": (
         [[[row[0], row[1] // 1000, *row[2:]] for row in PAUSED]],
@@ -139,6 +137,7 @@ GOOD = {
     "one label of a constant time": [rows_of(labels={"Sleep": 0}, pause_ms=20)],
     "an If Controller": [rows_of(every=3)],
     "an If Controller and pauses": [rows_of(every=3, pause_ms=200)],
+    "sorted by thread": [sorted(rows_of(users=20, rounds=100, pause_ms=400), key=lambda row: row[4])],
     "a random order": [rows_of(pause_ms=200, is_random=True)],
     "a random order without pauses": [rows_of(is_random=True)],
     "an iteration that a failure ends, with a pause behind it": [rows_of(every=3, pause_ms=1, last_ms=120)],
@@ -197,6 +196,13 @@ def test_rows_that_include_others_are_named(tmp_path, rows, text):
     warnings = {one.code: one.text for one in summary(tmp_path, rows).warnings}
     assert warnings.get("sub-samples", "").startswith(text)
     assert ("sub-samples" in warnings) is bool(text)
+
+
+@pytest.mark.parametrize(("ratio", "share"), [(0.5, 28), (0.8, 14)])
+def test_rows_that_are_lost_or_left_out_by_the_plan_are_stated(tmp_path, ratio, share):
+    found = line(summary(tmp_path, some(PAUSED, ratio)), "offered-read")
+    rest = "of the rows the next one of the user is not there, lost or left out by the plan"
+    assert (found.balance, found.right.partition("; ")[2]) == (Balance.BALANCED, f"after {share} % {rest}")
 
 
 def test_time_stamps_of_ends_are_stated(tmp_path):
