@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
-from harness.judge.users_counted import groups_of
+from harness.judge.users_counted import counts_by_label, groups_of
 from harness.metrics.figures import CodeCount, is_of_http, is_unanswered
-from harness.run.group_counts import IgnoredCount, LabelCount, ignored_counts, label_counts
+from harness.run.group_counts import IgnoredCount, ignored_counts
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
@@ -64,10 +64,10 @@ def with_ignored(evidence: Evidence, sides: Sides) -> Sides:
 
 def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line with failures that scripts made successes, whose code does not tell it either."""
-    made = label_counts(one for group in groups_of(evidence.run) for one in group.made_good)
+    made = counts_by_label(evidence.run, lambda group: group.made_good)
     if sides.is_off or not made:
         return _with_refused(evidence, _with_repeated(evidence, sides))
-    count = sum(one.count for one in made)
+    count = sum(made.values())
     made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
     brief = f"The plan made {made_text} with another code ({named_counts(made)})"
     advice = "A script calls setSuccessful and setResponseCode on them. Leave at least the code as it was."
@@ -77,10 +77,10 @@ def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
 
 def _with_repeated(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line with requests that the client sent again: a statement, and a doubt if they are many."""
-    repeated = label_counts(one for group in groups_of(evidence.run) for one in group.repeated)
+    repeated = counts_by_label(evidence.run, lambda group: group.repeated)
     if not repeated:
         return sides
-    count = sum(one.count for one in repeated)
+    count = sum(repeated.values())
     sides = replace(sides, right=f"{sides.right}; sent again by the client: {count:,} ({named_counts(repeated)})")
     ratio = count / max(1, evidence.row_count)
     if sides.is_off or ratio <= _HIDDEN_RATIO:
@@ -152,9 +152,9 @@ def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:
     return "{}: {} ms on average with them, not {} ms".format(ignored.label, *averages)
 
 
-def named_counts(counts: Iterable[LabelCount]) -> str:
-    """Return the first labels, most frequent first."""
-    return named([one.label for one in sorted(counts, key=lambda one: -one.count)])
+def named_counts(counts: Mapping[str, int]) -> str:
+    """Return the first labels of counts, most frequent first."""
+    return named(sorted(counts, key=lambda label: -counts[label]))
 
 
 def named(labels: Sequence[str]) -> str:

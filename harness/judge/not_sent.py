@@ -11,9 +11,8 @@ from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named
-from harness.judge.users_counted import groups_of
+from harness.judge.users_counted import counts_by_label, groups_of
 from harness.metrics.figures import LabelFigures
-from harness.run.group_counts import label_counts
 
 # Without these rows an average, or a rate, is another one by so much.
 _OFF_RATIO = 0.1
@@ -84,8 +83,8 @@ def _is_off(labels: Sequence[LabelFigures], counts: Mapping[str, int]) -> bool:
 def _not_sent(evidence: Evidence) -> Mapping[str, int]:
     """Return the rows that are no requests, by label: as the agent counted, else as their times and bytes show."""
     labels = [one for one in evidence.whole_labels if not one.is_transaction]
-    if groups := groups_of(evidence.run):
-        counts = {one.label: one.count for one in label_counts(one for group in groups for one in group.not_sent)}
+    if groups_of(evidence.run):
+        counts = counts_by_label(evidence.run, lambda group: group.not_sent)
         return {one.label: _of_step(one, counts[one.label]) for one in labels if one.label in counts}
     is_sent = any(one.counts.sent_bytes for one in labels)
     return {one.label: count for one in labels if (count := _at_once(one, is_sent))}

@@ -12,9 +12,8 @@ from harness.judge import extracted, redirected
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import ignored_of, named, named_counts
-from harness.judge.users_counted import groups_of
+from harness.judge.users_counted import counts_by_label, groups_of
 from harness.plan.load.model import OPEN
-from harness.run.group_counts import label_counts
 
 if TYPE_CHECKING:
     from harness.run.record import RunRecord
@@ -103,9 +102,9 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; redirected: {ends}")
     if left := extracted.sent_on(evidence):
         sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
-    if failed := label_counts(one for group in groups_of(evidence.run) for one in group.script_failed):
+    if failed := counts_by_label(evidence.run, lambda group: group.script_failed):
         sides = replace(sides, right=f"{sides.right}; scripts failed: {named_counts(failed)}")
-    if bad := label_counts(one for group in groups_of(evidence.run) for one in group.bad_conditions):
+    if bad := counts_by_label(evidence.run, lambda group: group.bad_conditions):
         sides = replace(sides, right=f"{sides.right}; conditions failed: {named_counts(bad)}")
     if unset := extracted.unset_sent(evidence):
         sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
@@ -124,34 +123,36 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
 
 def _without_data(evidence: Evidence) -> _Doubt | None:
     """Return that samples were sent without data, after the end of a data file; None if that is not so."""
-    counts = label_counts(one for group in groups_of(evidence.run) for one in group.without_data)
+    counts = counts_by_label(evidence.run, lambda group: group.without_data)
     if not counts:
         return None
-    samples = plural(sum(one.count for one in counts), "sample")
+    samples = plural(sum(counts.values()), "sample")
     return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
 
 
 def _scripts_failed(evidence: Evidence) -> _Doubt | None:
     """Return that scripts of many samples failed, which JMeter only logs; None if that is not so."""
     samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
-    counts = label_counts(one for group in groups_of(evidence.run) for one in group.script_failed)
-    many = [one for one in counts if one.count > _FAILED_RATIO * samples.get(one.label, one.count)]
+    many = _many(counts_by_label(evidence.run, lambda group: group.script_failed), samples)
     if not many:
         return None
-    times = plural(sum(one.count for one in many), "time")
+    times = plural(sum(many.values()), "time")
     return _Doubt(f"Scripts of the plan failed {times} ({named_counts(many)})", _SCRIPTS)
 
 
 def _conditions_failed(evidence: Evidence) -> _Doubt | None:
     """Return that many conditions of a controller had no result that JMeter can read; None if that is not so."""
-    groups = groups_of(evidence.run)
-    read = {one.label: one.count for one in label_counts(one for group in groups for one in group.conditions)}
-    bad = label_counts(one for group in groups for one in group.bad_conditions)
-    many = [one for one in bad if one.count > _FAILED_RATIO * read.get(one.label, one.count)]
+    read = counts_by_label(evidence.run, lambda group: group.conditions)
+    many = _many(counts_by_label(evidence.run, lambda group: group.bad_conditions), read)
     if not many:
         return None
-    times = plural(sum(one.count for one in many), "time")
+    times = plural(sum(many.values()), "time")
     return _Doubt(f"Conditions failed, or were neither true nor false, {times} ({named_counts(many)})", _CONDITIONS)
+
+
+def _many(failed: Mapping[str, int], of: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts of failures that are many of what there is of their label."""
+    return {label: count for label, count in failed.items() if count > _FAILED_RATIO * of.get(label, count)}
 
 
 def _another(evidence: Evidence) -> _Doubt | None:
@@ -173,8 +174,8 @@ def _idle(evidence: Evidence) -> _Doubt | None:
     if run is None or evidence.was_ended:
         return None
     for load in _closed_loads(run):
-        counts = label_counts(one for group in groups_of(run, load.name) for one in group.idle)
-        count, users = sum(one.count for one in counts), load.users
+        counts = counts_by_label(run, lambda group: group.idle, load.name)
+        count, users = sum(counts.values()), load.users
         if users and count > _IDLE_RATIO * users:
             who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{load.of_name}"
             return _Doubt(f"{who} spent most of the load in one pause ({named_counts(counts)})", _IDLE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
@@ -10,7 +10,7 @@ from harness.metrics.figures import LOAD, LabelFigures, group_of
 from harness.metrics.interval import Interval, IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law, waiting_ms
 from harness.metrics.timeline import SecondSeries
-from harness.run.group_counts import GroupCounts
+from harness.run.group_counts import GroupCounts, LabelCount, label_counts
 from harness.run.record import RunRecord
 
 
@@ -18,6 +18,13 @@ def groups_of(run: RunRecord | None, load: str = "") -> tuple[GroupCounts, ...]:
     """Return the thread groups of a load, of all of them without a name; empty where they are not known."""
     groups = run.groups if run else ()
     return tuple(one for one in groups if group_of(one.name, "", frozenset()) == LOAD and load in ("", one.name))
+
+
+def counts_by_label(
+    run: RunRecord | None, of: Callable[[GroupCounts], Iterable[LabelCount]], load: str = ""
+) -> dict[str, int]:
+    """Return a count of the agent in the thread groups of a load by label; `of` returns that of a group."""
+    return {one.label: one.count for one in label_counts(one for group in groups_of(run, load) for one in of(group))}
 
 
 def pauses_ms(groups: Iterable[GroupCounts], span_ms: IntervalMs) -> float:

@@ -11,18 +11,18 @@ set `think_time_s` in its TOML file. Else drive from a machine of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
-from harness.judge.ignored import named
+from harness.judge.ignored import named, named_counts
 from harness.judge.loads import pause_s
-from harness.judge.users_counted import groups_of
+from harness.judge.users_counted import counts_by_label, groups_of
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.figures import LabelFigures
 from harness.metrics.littles_law import LittlesLaw
-from harness.run.group_counts import label_counts
 
 DOUBT_RATIO = 0.10
 # Users are counted per second: over a shorter time the first and last second alone make the difference.
@@ -87,7 +87,7 @@ def measure(evidence: Evidence) -> Sides:
             brief = (
                 f"Users waited for each other: {law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
             )
-            return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named(locks)}: {_LOCKED}")
+            return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named_counts(locks)}: {_LOCKED}")
         rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
         return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
     advice = (
@@ -98,14 +98,11 @@ def measure(evidence: Evidence) -> Sides:
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
 
 
-def _locks(evidence: Evidence, missing_ratio: float) -> list[str]:
-    """Return the Critical Section Controllers at which users spent most of the time that is not accounted for."""
-    groups = groups_of(evidence.run)
-    locked = label_counts(one for group in groups for one in group.locked_ms)
-    users_ms = sum(sum(group.alive_ms) for group in groups)
-    if sum(one.count for one in locked) <= _LOCKED_RATIO * missing_ratio * users_ms:
-        return []
-    return [one.label for one in sorted(locked, key=lambda one: -one.count)]
+def _locks(evidence: Evidence, missing_ratio: float) -> Mapping[str, int]:
+    """Return the Critical Section Controllers at which users spent most of the time not accounted for, with ms."""
+    locked_ms = counts_by_label(evidence.run, lambda group: group.locked_ms)
+    users_ms = sum(sum(group.alive_ms) for group in groups_of(evidence.run))
+    return locked_ms if sum(locked_ms.values()) > _LOCKED_RATIO * missing_ratio * users_ms else {}
 
 
 def _with_pauses(evidence: Evidence) -> list[str]:
