@@ -1,4 +1,4 @@
-# Let one user of a real JMeter send HTTP requests to a server; source this file after jmeter-home.bash.
+# Let a user of a real JMeter (or `users`) send HTTP requests to a server; source this file after jmeter-home.bash.
 serve() { # start the class Page, which standard input has; its port is in the file port
     {
         echo "import http.server, time"
@@ -6,7 +6,7 @@ serve() { # start the class Page, which standard input has; its port is in the f
         cat <<'PY'
 Page.protocol_version = "HTTP/1.1"
 Page.log_message = lambda *_: None
-server = http.server.HTTPServer(("127.0.0.1", 0), Page)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
 open("port", "w").write(str(server.server_port))
 server.serve_forever()
 PY
@@ -27,12 +27,12 @@ request() { # an HTTP request named $1 to the path /$1, with method $2 (GET), ar
 </HTTPSamplerProxy><hashTree>${4:-}</hashTree>
 XML
 }
-run() { # run $3 so many times ($1) by one user, with the elements $2 beside them; the rows are in rows.jtl
+run() { # run $3 so many times ($1) by each user, with the elements $2 beside them; the rows are in rows.jtl
     cat >plan.jmx <<XML
 <jmeterTestPlan version="1.2" properties="5.0"><hashTree>
 <TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="plan"/><hashTree>$2
 <ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users">
-<stringProp name="ThreadGroup.num_threads">1</stringProp>
+<stringProp name="ThreadGroup.num_threads">${users:-1}</stringProp>
 <boolProp name="ThreadGroup.same_user_on_next_iteration">true</boolProp>
 <elementProp name="ThreadGroup.main_controller" elementType="LoopController">
 <boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">$1</stringProp>
