@@ -187,6 +187,20 @@ def test_a_response_at_the_time_limit_is_whole_or_a_timeout_and_never_one_of_the
     assert sum(name.startswith(b"2x") for name in last_of.values()) == len(late)
 
 
+@pytest.mark.real
+def test_users_who_began_together_do_not_all_connect_again_at_once(tmp_path):
+    """JMeter closes each connection httpclient4.time_to_live after it was opened; its own users do it together."""
+    plan = plan_of(group_of("all", sampler_of(Request("page", "/wait/20/page")), users=20, loops=120))
+    with hostile_server() as server:
+        settings = {"port": server.address[1], "httpclient4.time_to_live": 2000}
+        run_jmeter(tmp_path / "lean", plan, settings, sampler_option(toolchain.ensure_sampler(jmeter_home())))
+        counts = Counter(number for number, _ in server.requests)
+    assert counts.total() == 20 * 120
+    lengths = sorted(counts.values(), reverse=True)[:20]  # the first connection of each user
+    assert len(counts) == 2 * 20
+    assert lengths[-1] < 0.92 * lengths[0]
+
+
 @pytest.mark.parametrize(
     ("sampler", "counts", "shown"),
     [

@@ -148,6 +148,7 @@ final class Exchange implements EofSensorWatcher {
             times.record(result.getSampleLabel());
             pool.routeComplete(connection, encoded.route(), context);
             Internals.shrinkBuffers(connection);
+            Internals.spreadEnd(connection);
         } finally {
             context.removeAttribute(RESULT);
         }

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.commons.lang3.tuple.MutableTriple;
 import org.apache.http.HttpClientConnection;
 import org.apache.http.HttpConnection;
@@ -50,12 +51,17 @@ final class Internals {
     private static final Field READ = field("org.apache.http.impl.io.SessionInputBufferImpl", "buffer");
     private static final Field OUTPUT = field("org.apache.http.impl.BHttpConnectionBase", "outbuffer");
     private static final Field WRITTEN = field("org.apache.http.impl.io.SessionOutputBufferImpl", "buffer");
+    private static final Field VALID_UNTIL = field(PoolEntry.class.getName(), "validityDeadline");
     private static final int LINE_BYTES = 256;
     /** HttpClient's buffers for reading and for writing, and what is left of that for writing: most heads have room. */
     private static final int BUFFER_BYTES = 8 * 1024;
     private static final int LEFT_BYTES = 512;
     /** The longest response, with its head, for which a connection keeps a buffer of this size for reading. */
     static final int SMALL_BYTES = 2 * 1024;
+    /** What part of their time to live connections are apart, and how many were opened: their parts are far from each other. */
+    private static final double SPREAD = 0.2;
+    private static final double GOLDEN = (Math.sqrt(5) - 1) / 2;
+    private static final AtomicInteger OPENED = new AtomicInteger();
     /** The connections of the thread whose buffers are smaller. */
     private static final ThreadLocal<List<HttpConnection>> SHRUNK = new ThreadLocal<>();
 
@@ -119,6 +125,23 @@ final class Internals {
             }
             shrunk.removeIf(one -> !one.isOpen());
             shrunk.add(connection);
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /**
+     * Ends a new connection's time to live up to a fifth earlier, each one at another time: users who began together would
+     * all connect again within a moment, each minute (httpclient4.time_to_live), which no clients of a system do.
+     */
+    static void spreadEnd(HttpClientConnection leased) {
+        try {
+            var entry = (PoolEntry<?, ?>) LEASED.get(leased);
+            long untilMs = entry.getValidityDeadline();
+            if (untilMs < Long.MAX_VALUE) {
+                double part = OPENED.getAndIncrement() * GOLDEN % 1;
+                VALID_UNTIL.setLong(entry, untilMs - (long) (SPREAD * part * (untilMs - entry.getCreated())));
+            }
         } catch (IllegalAccessException error) {
             throw new IllegalStateException(error);
         }
