@@ -69,6 +69,8 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
         assert next(result for result in side.results if result.get("lb") == "simple, TLS").get("s") == "true"
+    not_packed = next(result for result in theirs.results if result.get("lb") == "gzip that is none")
+    assert "at harness.sampler.Unzip.<init>" in not_packed.findtext("responseData", "")
     assert_streams(tmp_path)
     assert_handshakes(tmp_path)
     counts = request_counts(tmp_path)

@@ -11,6 +11,10 @@ import org.apache.jmeter.protocol.http.sampler.HTTPSamplerFactory;
 
 /** JMeter's own HTTP sampler, except that {@link Origin} keeps credentials. */
 public class OwnSampler extends HTTPHC4Impl {
+    static {
+        Unzip.use();
+    }
+
     private boolean isForeign;
 
     protected OwnSampler(HTTPSamplerBase element) {
