@@ -8,6 +8,7 @@ response times in the interval are longer than in the rest, and the rest alone i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -83,8 +84,9 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
         return {}
     span_s = series.seconds[-1] - series.seconds[0]
     width_s = max(1, round(span_s / (len(series.seconds) - 1)))
-    # A row has the CPU of the second before it; the time of a point is the mean of those of its rows.
-    begins = [round(at_s - (width_s + 1) / 2) for at_s in series.seconds]
+    # A row has the CPU of the second before it; the time of a point is the mean of those of its rows. Half a second is
+    # always rounded up: rounded to even numbers, every other second had none.
+    begins = [math.floor(at_s - width_s / 2) for at_s in series.seconds]
     points = zip(begins, series.cpu_cores, strict=True)
     return {second: cores for begin, cores in points for second in range(begin, begin + width_s)}
 

@@ -27,12 +27,12 @@ def seconds_with(slow=SLOW, factor=2.0):
     return found
 
 
-def series(process, cores_at, width_s=1):
-    """Return a series whose row at the end of each second has the cores of that second."""
+def series(process, cores_at, width_s=1, after_s=0.0):
+    """Return a series whose row `after_s` after the end of each second has the cores of that second."""
     begins = range(0, RUN_S - width_s + 1, width_s)
     means = [sum(cores_at(begin + part) for part in range(width_s)) / width_s for begin in begins]
     # The mean of the times of the rows begin + 1, …, begin + width.
-    times = tuple(begin + (width_s + 1) / 2 for begin in begins)
+    times = tuple(begin + (width_s + 1) / 2 + after_s for begin in begins)
     return UsageSeries(process, times, tuple(means), (10**9,) * len(times))
 
 
@@ -56,6 +56,14 @@ def test_stolen_cpu_in_the_slow_seconds_is_found():
 def test_means_of_several_seconds_find_the_same_interval():
     found = lost(seconds_with(range(90, 121)), stolen(0.4, range(90, 121), width_s=2))
     assert (found.from_s, found.to_s) == (90, 120)
+
+
+@pytest.mark.parametrize("after_s", [-0.4, -0.1, 0.0, 0.3, 0.5])
+def test_rows_within_a_second_have_the_cpu_of_all_seconds(after_s):
+    host = series("host", lambda second: 1.9 if second in SLOW else 1.1, after_s=after_s)
+    found = lost(seconds_with(), host, series("jmeter", lambda _: 1.1, after_s=after_s))
+    assert found.cores == pytest.approx(0.8, abs=0.03)
+    assert found.to_s - found.from_s >= 29
 
 
 def test_other_processes_in_the_slow_seconds_are_found():
