@@ -201,7 +201,7 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         if len(averages_ms) == len(counts):
             ones = [1.0] * len(averages_ms)
             name, least = f"average of {label}", _AVERAGE_LEAST_MS
-            yield WindowFigure(name, averages_ms, ones, _ms_text, is_batches=True, least=least)
+            yield WindowFigure(name, averages_ms, ones, _average_text, is_batches=True, least=least)
         errors = [float(count) for count in labels[label].error_count]
         yield WindowFigure(f"{_ERRORS} of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
 
@@ -224,7 +224,7 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
             sums_ms[cell] += second.elapsed_sum_ms
             errors[cell] += second.error_count
     return (
-        WindowFigure("average", sums_ms, counts, _ms_text, least=_AVERAGE_LEAST_MS, cell_s=cell_s),
+        WindowFigure("average", sums_ms, counts, _average_text, least=_AVERAGE_LEAST_MS, cell_s=cell_s),
         WindowFigure(_ERRORS, errors, counts, _share_text, is_share=True, least=SHARE_LEAST, cell_s=cell_s),
         WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )
@@ -282,6 +282,11 @@ def _apart(text: Callable[[float, int], str], *values: float) -> tuple[str, ...]
 
 def _ms_text(value_ms: float, more: int) -> str:
     return f"{value_ms:.{more}f} ms"
+
+
+def _average_text(value_ms: float, more: int) -> str:
+    """Return an average with the decimals of a table of results, or more."""
+    return f"{value_ms:.{more}f} ms" if more else f"{units.average_text(value_ms)} ms"
 
 
 def _rate_text(rate_per_s: float, more: int) -> str:
