@@ -203,6 +203,30 @@ def test_a_throughput_timer_that_paused_nobody_asked_for_a_rate_that_was_not_rea
         assert (found.text == text) is bool(is_late and is_paced)
 
 
+@pytest.mark.parametrize(
+    ("due", "made", "text"),
+    [
+        ({"Rate": 1200}, {"Rate": 600}, "The timer Rate asked for 1,200 samples, and 600 were sent"),
+        ({"Rate": 1200}, {"Rate": 1100}, "The timer Rate asked for 1,200 samples, and 1,100 were sent"),
+        ({"Rate": 1200}, {}, "The timer Rate asked for 1,200 samples, and 0 were sent"),
+        # One schedule for two: each has half of the rate of the first.
+        ({"A": 600, "B": 60}, {"A": 300, "B": 300}, "The timer B asked for 60 samples, and 300 were sent"),
+        ({"Rate": 1200}, {"Rate": 1150}, ""),
+        ({"Rate": 60}, {"Rate": 47}, ""),  # by chance
+        ({"Rate": 1200}, {"Rate": 1350}, ""),  # users who came late catch up
+        ({"A": 600, "B": 60}, {"A": 60, "B": 60}, ""),  # one after the other: the second has what it asks for
+    ],
+)
+def test_the_samples_of_a_throughput_timer_are_compared_with_its_rate(due, made, text):
+    counts = {
+        name: tuple(LabelCount(*pair) for pair in of.items()) for name, of in (("paced", made), ("paced_due", due))
+    }
+    paused = replace(users([20] * 300), name="Users", pause_ms=(900_000, *[0] * 299), pause_count=900, **counts)
+    load = closed_load(users=20, ramp_s=0.0, duration_s=300.0, loops=None, is_paced=True)
+    found = line(a_run(load=load, groups=(paused,)), "asked-offered")
+    assert (found.text, found.balance) == (text, Balance.DOUBT if text else Balance.BALANCED)
+
+
 @pytest.mark.real
 def test_arrivals_that_one_of_several_loads_left_out_are_named():
     load = LoadRecord(

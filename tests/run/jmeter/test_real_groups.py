@@ -119,6 +119,27 @@ def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the
     assert -len(rows) <= rest_ms <= 1500
 
 
+@pytest.mark.parametrize(
+    ("name", "least_count", "least", "most"),
+    # A precise timer catches up what it asked for before its group began.
+    [("per minute", 19, 0.9, 1.1), ("precise", 49, 0.9, 2.0), ("by two", 20, 0.9, 1.1), ("late", 29, 0.1, 0.4)],
+)
+def test_a_throughput_timer_has_as_many_samples_as_it_asks_for_unless_users_are_late(
+    paused, name, least_count, least, most
+):
+    (made,), (due,) = paused[name].paced, paused[name].paced_due
+    assert made.label == due.label
+    assert made.count >= least_count
+    assert least <= made.count / due.count <= most
+
+
+def test_a_script_that_sleeps_is_a_pause_and_the_time_of_one_that_computes_is_counted(paused):
+    assert 500 <= sum(paused["sleeps"].pause_ms) <= 5000
+    assert paused["sleeps"].pause_count == 5
+    assert sum(paused["signs"].pause_ms) == 0
+    assert [(one.label, 500 <= one.count <= 5000) for one in paused["signs"].scripts_ms] == [("Signs", True)]
+
+
 def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
     ignored = {one.label: one for one in paused["ignored"].ignored}
     assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
@@ -337,7 +358,7 @@ def test_what_the_end_of_the_load_cuts_or_closes_is_counted_by_label(tmp_path):
                 "ResponseAssertion", "a", collection("Asserion.test_strings", "x"),
                 whole("Assertion.test_type", 2), text("Assertion.test_field", "Assertion.response_data"))),
                 "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
-            # By JMeter, in two steps, and by HttpClient; to the same page, and not followed.
+            # By JMeter, in two steps, and by HttpClient; to the same page; not followed.
             group("moved", "".join(request(*local, flag("HTTPSampler.follow_redirects"), name=name, path=f"/{name}")
                                    for name in ("one", "two", "slash"))
                   + request(*local, flag("HTTPSampler.auto_redirects"), name="three", path="/three")
@@ -352,6 +373,7 @@ def test_what_the_end_of_the_load_cuts_or_closes_is_counted_by_label(tmp_path):
         ("one", "/one", "/login"): 2,
         ("two", "/two", "/login"): 2,
         ("three", "/three", "/login"): 2,
+        ("unfollowed", "/one", "/between"): 2,
         ("post", "/post", "/cart"): 2,
     }
     assert not any(one.redirects for name, one in groups.items() if name != "moved")
