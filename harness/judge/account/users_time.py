@@ -2,11 +2,10 @@
 
 Seen: More users were active than response times and think time account for, by 10 % over 10 s or by a factor of 1.5.
 
-Why it matters: Users waited inside the load generator, or for each other: that may have limited the load,
+Why it matters: Users waited inside the load generator, for each other, or in scripts: that may have limited the load,
 not the system.
 
-What to do: Look at the generator's CPU and garbage collections. If the plan pauses in a timer that it does not declare,
-set `think_time_s` in its TOML file. Else drive from a machine of its own.
+What to do: Look at the generator's CPU and garbage collections, or drive from a machine of its own.
 """
 
 from __future__ import annotations
