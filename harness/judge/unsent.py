@@ -13,7 +13,7 @@ from harness.judge import extracted, redirected
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import ignored_of, named, named_counts
-from harness.judge.users_counted import counts_by_label, groups_of
+from harness.judge.users_counted import counts_by_label
 from harness.plan.load.model import OPEN
 
 if TYPE_CHECKING:
@@ -30,11 +30,8 @@ _SENT_LEAST_RATIO = 0.2
 _IDLE_RATIO = 0.05
 # Scripts of so many of a step's samples may fail, as of answers that are not as usual; and so many of a condition's.
 _FAILED_RATIO = 0.05
-# A throughput timer that is late lets users go on at once: it pauses them for less than this share of their time, and
-# each time for less than this, ms, while they arrive. They were asked so often.
-_PACED_RATIO, _PACED_MS, _PACED_LEAST = 0.001, 100, 10
-# A timer whose samples are counted meets its rate within these shares, and so many of their root: one that chooses
-# random times within a period has a standard error of half of the root. After users came late, some catch up.
+# A throughput timer meets its rate within these shares, and so many of their root: one that chooses random
+# times within a period has a standard error of half of the root. After users came late, some catch up.
 _MISSED_RATIO, _MORE_RATIO, _ROOTS = 0.05, 0.2, 2.0
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
@@ -206,28 +203,13 @@ def _idle(evidence: Evidence) -> _Doubt | None:
 def _unreached(evidence: Evidence) -> _Doubt | None:
     """Return that throughput timers of a closed load did not have the rate that they ask for; None if they had it.
 
-    Of several in a row the slowest gives the rate. Where their samples are not counted, one that never had to pause a
-    user was late.
+    Of several in a row the slowest gives the rate.
     """
     run = evidence.run
     if run is None or evidence.was_ended:
         return None
-    count = sum(label.sample_count for label in evidence.whole_labels)
-    for load in _closed_loads(run):
-        if paced := _paced(run, load):
-            if doubt := _missed(paced, load):
-                return doubt
-            continue
-        groups = groups_of(run, load.name)
-        users_ms = sum(sum(group.alive_ms) for group in groups)
-        paused_ms = sum(sum(group.pause_ms) for group in groups)
-        pause_count = sum(group.pause_count for group in groups)
-        is_short = paused_ms <= min(_PACED_RATIO * users_ms, _PACED_MS * pause_count)
-        if load.is_paced and users_ms and is_short and count >= _PACED_LEAST * (run.load.users or 1):
-            return _Doubt(
-                f"A throughput timer{load.of_name} paused nobody: the rate that it asks for was not reached", _UNREACHED
-            )
-    return None
+    paced = [(load, _paced(run, load)) for load in _closed_loads(run) if load.is_paced and load.users]
+    return next(filter(None, (_missed(timers, load) for load, timers in paced if timers)), None)
 
 
 def _paced(run: RunRecord, load: _ClosedLoad) -> list[_Paced]:

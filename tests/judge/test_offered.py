@@ -182,27 +182,6 @@ def test_an_open_load_that_pauses_and_catches_up_did_not_arrive_as_asked():
     assert found.text.endswith(" or more arrivals were not made from 100 s to 130 s")
 
 
-@pytest.mark.real
-@pytest.mark.parametrize(
-    ("pause_ms", "pause_count", "is_late"),
-    [
-        (0, 0, True),
-        (15, 19, True),  # of users who arrive: each waits for its turn
-        (50, 1, True),
-        (9_000, 3000, False),
-        (800, 2, False),  # of a step that is seldom sent
-    ],
-)
-def test_a_throughput_timer_that_paused_nobody_asked_for_a_rate_that_was_not_reached(pause_ms, pause_count, is_late):
-    alive = [20] * 300
-    paused = replace(users(alive), name="Users", pause_ms=(pause_ms, *[0] * 299), pause_count=pause_count)
-    for is_paced in (True, None):
-        load = closed_load(users=20, ramp_s=0.0, duration_s=300.0, loops=None, is_paced=is_paced)
-        found = line(a_run(load=load, groups=(paused,)), "asked-offered")
-        text = "A throughput timer paused nobody: the rate that it asks for was not reached"
-        assert (found.text == text) is bool(is_late and is_paced)
-
-
 @pytest.mark.parametrize(
     ("due", "made", "text"),
     [

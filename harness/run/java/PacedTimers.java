@@ -1,7 +1,10 @@
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
@@ -16,17 +19,23 @@ final class PacedTimers {
     private static final String PACKAGE = "org.apache.jmeter.timers.";
     private static final String CONSTANT = PACKAGE + "ConstantThroughputTimer";
     private static final String PRECISE = PACKAGE + "poissonarrivals.PreciseThroughputTimer";
+    /** Of a plugin: it waits by itself, and its rate changes each second. */
+    private static final String SHAPING = "kg.apc.jmeter.timers.VariableThroughputTimer";
+
     private static final double S_PER_MINUTE = 60;
     /** The modes of a Constant Throughput Timer: org.apache.jmeter.timers.ConstantThroughputTimer.Mode. */
     private static final int ALL_USERS = 1;
 
     private static final int USERS_OF_GROUP = 2;
     private static final int ALL_SHARE = 3;
+    private static final int GROUP_SHARES = 4;
+    private static final Set<String> KINDS = Set.of(CONSTANT, PRECISE, SHAPING);
 
-    private static final ClassValue<Boolean> IS_PACED = new ClassValue<>() {
+    /** The name of a class that is a throughput timer; empty for others. */
+    private static final ClassValue<String> KIND = new ClassValue<>() {
         @Override
-        protected Boolean computeValue(Class<?> type) {
-            return type.getName().equals(CONSTANT) || type.getName().equals(PRECISE);
+        protected String computeValue(Class<?> type) {
+            return KINDS.contains(type.getName()) ? type.getName() : "";
         }
     };
     private static final Map<List<Object>, Pace> SHARED = new ConcurrentHashMap<>();
@@ -57,7 +66,8 @@ final class PacedTimers {
 
     /** Called with each timer and how long (ms) it has its user wait. */
     static void delays(Object timer, long delayMs) {
-        if (!IS_PACED.get(timer.getClass())) {
+        String kind = KIND.get(timer.getClass());
+        if (kind.isEmpty()) {
             return;
         }
         GroupCounts.Group group = Users.group();
@@ -65,11 +75,8 @@ final class PacedTimers {
             if (group == null || !group.isFull()) {
                 return;
             }
-            boolean isPrecise = timer.getClass().getName().equals(PRECISE);
-            int mode = isPrecise ? ALL_SHARE + 1 : (int) OfConstant.MODE.invoke(timer);
-            double perS = isPrecise
-                    ? (double) OfPrecise.RATE.invoke(timer) / Math.max(1, (int) OfPrecise.PERIOD.invoke(timer))
-                    : (double) OfConstant.RATE.invoke(timer) / S_PER_MINUTE / users(mode);
+            int mode = kind.equals(CONSTANT) ? (int) OfConstant.MODE.invoke(timer) : GROUP_SHARES;
+            double perS = perS(kind, timer, mode);
             String name = (String) OfConstant.NAME.invoke(timer);
             Pace pace = mode < ALL_SHARE
                     ? OWN.get().computeIfAbsent(timer, unused -> new Pace())
@@ -82,6 +89,15 @@ final class PacedTimers {
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
+    }
+
+    private static double perS(String kind, Object timer, int mode) throws Throwable {
+        if (kind.equals(SHAPING)) {
+            return Math.max(0, (double) OfShaping.RATE.get(timer));
+        }
+        return kind.equals(PRECISE)
+                ? (double) OfPrecise.RATE.invoke(timer) / Math.max(1, (int) OfPrecise.PERIOD.invoke(timer))
+                : (double) OfConstant.RATE.invoke(timer) / S_PER_MINUTE / users(mode);
     }
 
     /** Returns how many users share a rate. */
@@ -105,6 +121,22 @@ final class PacedTimers {
         static final MethodHandle OF_GROUP = Handles.of(THREADS + "AbstractThreadGroup", "getNumberOfThreads");
         static final MethodHandle RATE = Handles.of(CONSTANT, "getThroughput");
         static final MethodHandle MODE = Handles.of(CONSTANT, "getCalcMode");
+    }
+
+    /** The rate of this second. */
+    private static final class OfShaping {
+        static final VarHandle RATE;
+
+        static {
+            try {
+                Class<?> timer = Handles.type(SHAPING);
+                RATE = MethodHandles.privateLookupIn(timer, MethodHandles.lookup())
+                        .findVarHandle(timer, "rps", double.class)
+                        .withInvokeBehavior();
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        }
     }
 
     /** The same of the other timer. */

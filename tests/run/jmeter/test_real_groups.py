@@ -110,7 +110,13 @@ def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the
 @pytest.mark.parametrize(
     ("name", "least_count", "least", "most"),
     # A precise timer catches up what it asked for before its group began.
-    [("per minute", 19, 0.9, 1.1), ("precise", 49, 0.9, 2.0), ("by two", 20, 0.9, 1.1), ("late", 29, 0.1, 0.4)],
+    [
+        ("per minute", 19, 0.9, 1.1),
+        ("precise", 49, 0.9, 2.0),
+        ("by two", 20, 0.9, 1.1),
+        ("shaped", 12, 0.8, 1.3),
+        ("late", 29, 0.1, 0.4),
+    ],
 )
 def test_a_throughput_timer_has_as_many_samples_as_it_asks_for_unless_users_are_late(
     paused, name, least_count, least, most
