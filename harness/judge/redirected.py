@@ -23,8 +23,8 @@ _ANSWERS_FOR_OTHERS = re.compile(
 )
 _LOG_OUT = re.compile(r"(?:log|sign)[_-]?(?:out|off)", re.IGNORECASE)
 ADVICE = (
-    "They succeeded, but what they measured is that page. Did the login fail, is a cookie or a token missing? Let an "
-    "assertion look for a text of the page that a step asks for."
+    "They succeeded, but what they measured is that page or the way to it. Did the login fail, is a cookie or a token "
+    "missing? Let an assertion look for a text of the page that a step asks for."
 )
 
 

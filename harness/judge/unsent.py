@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from harness.judge import extracted, redirected
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import ignored_of, named, named_counts
-from harness.judge.users_counted import counts_by_label, groups_of
+from harness.judge.users_counted import counts_by_label
 from harness.plan.load.model import OPEN
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ _SENT_LEAST_RATIO = 0.2
 _IDLE_RATIO = 0.05
 # Scripts of so many of a step's samples may fail, as of answers that are not as usual; and so many of a condition's.
 _FAILED_RATIO = 0.05
-# A throughput timer that is late lets users go on at once: it pauses them for less than this share of their time, and
-# each time for less than this, ms, while they arrive. They were asked so often.
-_PACED_RATIO, _PACED_MS, _PACED_LEAST = 0.001, 100, 10
+# A throughput timer meets its rate within these shares, and so many of their root: one that chooses random
+# times within a period has a standard error of half of the root. After users came late, some catch up.
+_MISSED_RATIO, _MORE_RATIO, _ROOTS = 0.05, 0.2, 2.0
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
@@ -50,6 +51,10 @@ _IDLE = (
 )
 _UNREACHED = (
     "Users sent as fast as answers came. Give more users, or a rate by --rate; if the timer is only a limit, remove it."
+)
+_SHARED = (
+    "All Precise Throughput Timers of a thread group share one schedule, by the rate of the first: use one of them, or "
+    "several thread groups."
 )
 _ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and for what fails before it from then on."
 
@@ -82,6 +87,19 @@ class _ClosedLoad(NamedTuple):
     def of_name(self) -> str:
         """Its name in a sentence."""
         return f" of {self.name}" if self.name else ""
+
+
+class _Paced(NamedTuple):
+    """A throughput timer, how many samples its rate asks for, and how many it let through in that time."""
+
+    name: str
+    due: int
+    made: int
+
+    @property
+    def ratio(self) -> float:
+        """The share of what it asks for that was sent."""
+        return self.made / self.due
 
 
 class _EndedStep(NamedTuple):
@@ -183,22 +201,33 @@ def _idle(evidence: Evidence) -> _Doubt | None:
 
 
 def _unreached(evidence: Evidence) -> _Doubt | None:
-    """Return that a throughput timer never had to pause a user of a closed load, so its rate was not reached."""
+    """Return that throughput timers of a closed load did not have the rate that they ask for; None if they had it.
+
+    Of several in a row the slowest gives the rate.
+    """
     run = evidence.run
     if run is None or evidence.was_ended:
         return None
-    count = sum(label.sample_count for label in evidence.whole_labels)
-    for load in _closed_loads(run):
-        groups = groups_of(run, load.name)
-        users_ms = sum(sum(group.alive_ms) for group in groups)
-        paused_ms = sum(sum(group.pause_ms) for group in groups)
-        pause_count = sum(group.pause_count for group in groups)
-        is_short = paused_ms <= min(_PACED_RATIO * users_ms, _PACED_MS * pause_count)
-        if load.is_paced and users_ms and is_short and count >= _PACED_LEAST * (run.load.users or 1):
-            return _Doubt(
-                f"A throughput timer{load.of_name} paused nobody: the rate that it asks for was not reached", _UNREACHED
-            )
-    return None
+    paced = [(load, _paced(run, load)) for load in _closed_loads(run) if load.is_paced and load.users]
+    return next(filter(None, (_missed(timers, load) for load, timers in paced if timers)), None)
+
+
+def _paced(run: RunRecord, load: _ClosedLoad) -> list[_Paced]:
+    """Return what was counted of the throughput timers of a load."""
+    due = counts_by_label(run, lambda group: group.paced_due, load.name)
+    made = counts_by_label(run, lambda group: group.paced, load.name)
+    return [_Paced(name, count, made.get(name, 0)) for name, count in due.items() if count]
+
+
+def _missed(paced: Sequence[_Paced], load: _ClosedLoad) -> _Doubt | None:
+    """Return that all timers had fewer samples than they ask for, or one had more; None if that is not so."""
+    best = max(paced, key=lambda one: one.ratio)
+    is_more = best.made > best.due
+    close = max(_ROOTS * math.sqrt(best.due), best.due * (_MORE_RATIO if is_more else _MISSED_RATIO))
+    if abs(best.made - best.due) <= close:
+        return None
+    brief = f"The timer {best.name}{load.of_name} asked for {best.due:,} samples, and {best.made:,} were sent"
+    return _Doubt(brief, _SHARED if is_more else _UNREACHED)
 
 
 def _closed_loads(run: RunRecord) -> list[_ClosedLoad]:

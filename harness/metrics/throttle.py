@@ -66,6 +66,8 @@ _PARTS, _PART_RATIO, _CHANCE = 5, 0.25, 3.0
 _STEADY_USERS_RATIO, _STEADY_SECONDS_RATIO = 0.05, 0.95
 # A throttled system answers late, so some requests time out. Where most fail, throughput says nothing about work.
 _ERRORS_MOST_RATIO = 0.60
+# Requests in flight (rate × time) scatter by less than this. Failures may be quick ones.
+_IN_FLIGHT_RATIO, _ERRORS_FEW_RATIO = 0.90, 0.01
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ class Throttle:
     def ratio(self) -> float:
         """The throughput after the fall ÷ the one before."""
         return self.after_per_s / self.before_per_s
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether steady users sent less: fewer requests were in flight, where those of a slower system are more."""
+        fewer = self.after_per_s * self.after_ms < _IN_FLIGHT_RATIO * self.before_per_s * self.before_ms
+        return self.user_count is not None and fewer and self.after_error_ratio < _ERRORS_FEW_RATIO
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,10 @@ LABEL_COUNTS = {
     "without_data": "without data",
     "idle": "idle",
     "locked_ms": "locked",
+    "scripts_ms": "in scripts",
+    "together_ms": "together",
+    "paced": "paced",
+    "paced_due": "due",
 }
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 7200
@@ -156,6 +160,10 @@ class GroupCounts:
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     locked_ms: tuple[LabelCount, ...] = ()
+    scripts_ms: tuple[LabelCount, ...] = ()
+    together_ms: tuple[LabelCount, ...] = ()
+    paced: tuple[LabelCount, ...] = ()
+    paced_due: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()
     redirects: tuple[RedirectCount, ...] = ()
 

@@ -49,6 +49,24 @@ def test_users_who_wait_at_a_critical_section_are_not_the_generators(locked_ms, 
     assert ("Pay, Login: this Critical Section" in text) is (brief == "Users waited for each other")
 
 
+@pytest.mark.parametrize(("together_ms", "is_off"), [(0, True), (49_000, False)])
+def test_users_whose_samples_are_sent_at_the_same_time_wait_for_the_slowest(together_ms, is_off):
+    # Each user sends two requests of a second at the same time, every second.
+    starts_ms = [1_000_000 + 1000 * (number // 4) for number in range(200)]
+    samples = [sample(elapsed_ms=1000, start_ms=start_ms, all_threads=2) for start_ms in starts_ms]
+    together = (LabelCount("Page", together_ms * 2),) if together_ms else ()
+    counts = GroupCounts("Users", 1000, 1, (0,) * 51, 0, (2000,) * 51, None, together_ms=together)
+    run = record(groups=(counts,))
+    assert ("users-time" in warnings_of(samples, run)) is is_off
+
+
+def test_users_in_scripts_that_compute_are_not_the_generators():
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None, scripts_ms=(LabelCount("Sign", 60_000),))
+    text = warnings_of(samples, record(groups=(counts,)))["users-time"]
+    assert text.startswith("Users were in scripts of the plan: 2.0 users active, 0.0 busy. Sign: this script computes")
+
+
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     text = warnings_of(samples, record())["users-time"]

@@ -182,25 +182,28 @@ def test_an_open_load_that_pauses_and_catches_up_did_not_arrive_as_asked():
     assert found.text.endswith(" or more arrivals were not made from 100 s to 130 s")
 
 
-@pytest.mark.real
 @pytest.mark.parametrize(
-    ("pause_ms", "pause_count", "is_late"),
+    ("due", "made", "text"),
     [
-        (0, 0, True),
-        (15, 19, True),  # of users who arrive: each waits for its turn
-        (50, 1, True),
-        (9_000, 3000, False),
-        (800, 2, False),  # of a step that is seldom sent
+        ({"Rate": 1200}, {"Rate": 600}, "The timer Rate asked for 1,200 samples, and 600 were sent"),
+        ({"Rate": 1200}, {"Rate": 1100}, "The timer Rate asked for 1,200 samples, and 1,100 were sent"),
+        ({"Rate": 1200}, {}, "The timer Rate asked for 1,200 samples, and 0 were sent"),
+        # One schedule for two: each has half of the rate of the first.
+        ({"A": 600, "B": 60}, {"A": 300, "B": 300}, "The timer B asked for 60 samples, and 300 were sent"),
+        ({"Rate": 1200}, {"Rate": 1150}, ""),
+        ({"Rate": 60}, {"Rate": 47}, ""),  # by chance
+        ({"Rate": 1200}, {"Rate": 1350}, ""),  # users who came late catch up
+        ({"A": 600, "B": 60}, {"A": 60, "B": 60}, ""),  # one after the other: the second has what it asks for
     ],
 )
-def test_a_throughput_timer_that_paused_nobody_asked_for_a_rate_that_was_not_reached(pause_ms, pause_count, is_late):
-    alive = [20] * 300
-    paused = replace(users(alive), name="Users", pause_ms=(pause_ms, *[0] * 299), pause_count=pause_count)
-    for is_paced in (True, None):
-        load = closed_load(users=20, ramp_s=0.0, duration_s=300.0, loops=None, is_paced=is_paced)
-        found = line(a_run(load=load, groups=(paused,)), "asked-offered")
-        text = "A throughput timer paused nobody: the rate that it asks for was not reached"
-        assert (found.text == text) is bool(is_late and is_paced)
+def test_the_samples_of_a_throughput_timer_are_compared_with_its_rate(due, made, text):
+    counts = {
+        name: tuple(LabelCount(*pair) for pair in of.items()) for name, of in (("paced", made), ("paced_due", due))
+    }
+    paused = replace(users([20] * 300), name="Users", pause_ms=(900_000, *[0] * 299), pause_count=900, **counts)
+    load = closed_load(users=20, ramp_s=0.0, duration_s=300.0, loops=None, is_paced=True)
+    found = line(a_run(load=load, groups=(paused,)), "asked-offered")
+    assert (found.text, found.balance) == (text, Balance.DOUBT if text else Balance.BALANCED)
 
 
 @pytest.mark.real

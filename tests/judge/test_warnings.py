@@ -66,6 +66,7 @@ EXAMPLES = {
     "stopped-early": {"why": "p90 was above 1 ms for 2 s"},
     "stall": {"length": "5 s", "users": " while 10 users were active", "gaps": "15 s to 20 s"},
     "throttled": {
+        "what": "Throttled? The throughput", "look": "Look at CPU credits",
         "percent": "20", "at": "10:00", "before": "10", "after": "2", "during": "", "users": " with 2 steady users",
         "times": "response times rose from 200 to 999 ms", "failed": "", "balances": "", "began_s": "600",
         "constant_s": "600",

@@ -250,6 +250,17 @@ def test_the_warning_says_when_and_by_how_much_and_what_to_look_at():
     assert "table FILE --window ..600 and 600.." in text
 
 
+def test_steady_users_with_fewer_requests_in_flight_sent_less_and_the_system_was_not_throttled():
+    every = throttled_samples(at_s=1200)
+    ended = [one for at, one in enumerate(every) if at % 2 or one.start_ms < 1_600_000]
+    text = warnings_of(ended)["throttled"]
+    assert text.startswith(
+        "Users sent less: the throughput fell to 50 % at 10:00. It stayed there: 10 req/s fell to 5 "
+    )
+    assert "response times stayed at 200 ms. A slower system has more requests in flight. Rows or a step" in text
+    assert "credits" not in text
+
+
 @pytest.mark.real
 def test_from_when_on_is_when_the_rate_is_constant_whichever_step_is_the_greatest():
     for middle_ms in (300, 600):  # the second step is the greatest, then the first

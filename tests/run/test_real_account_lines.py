@@ -221,6 +221,29 @@ def test_what_an_extractor_did_not_find_and_a_wall_of_a_login_are_doubts(tmp_pat
     assert line["text"] in report
 
 
+def parallel(below, *, is_parent):
+    """A Parallel Controller, with a row of its own or with those of its requests."""
+    props = f'<boolProp name="PARENT_SAMPLE">{str(is_parent).lower()}</boolProp>', text("MAX_THREAD_NUMBER", "6")
+    return element("com.blazemeter.jmeter.controller.ParallelSampler", "Page", *props, below=below)
+
+
+@pytest.mark.counterpart
+@pytest.mark.parametrize("is_parent", [True, False])
+def test_requests_that_a_user_sends_at_the_same_time_are_one_wait_of_the_user(tmp_path, is_parent):
+    class Slow(Shop):
+        def wait_ms(self, _passed_s):
+            return 50
+
+    page = parallel("".join(request(name=name) for name in ("A", "B", "C")), is_parent=is_parent)
+    plugins = '[jmeter]\nplugins = ["com.blazemeter:jmeter-parallel:0.12"]\n'
+    plan = jmx(page + request(name="D", below=pause(50)))
+    _, report, summary = shop_run(tmp_path, Slow, plan, "--users", "4", "--duration", "14", more=plugins)
+    line = lines_of(summary)["users-time"]
+    assert line["balance"] == BALANCED, report.split(TITLE)[1][:2000]
+    assert ", samples of Page at once" in line["right"]
+    assert [group["name"] for group in summary["run"]["groups"]] == ["Users"]
+
+
 # Runs of a minute or more, which only an idle machine judges well.
 
 

@@ -13,6 +13,7 @@ from tests.support.off_host import collection, element, flag, script, text
 
 _CONTROLLER = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
 _ENDS = '<boolProp name="LoopController.continue_forever">false</boolProp>'
+ENDLESS = _CONTROLLER.format("LoopController", text("LoopController.loops", "-1") + _ENDS)
 _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 
 
@@ -26,6 +27,12 @@ def group(name: str, below: str, kind: str = "ThreadGroup", users: int = 1, loop
     loop = _CONTROLLER.format("LoopController", text("LoopController.loops", str(loops)) + _ENDS)
     props = (text(f"ThreadGroup.{key}", value) for key, value in {"num_threads": str(users), **more}.items())
     return controlled(kind, name, loop, below, *props)
+
+
+def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
+    """A thread group whose users loop until its time is over."""
+    more = (flag("ThreadGroup.scheduler"), text("ThreadGroup.duration", str(seconds)))
+    return controlled("ThreadGroup", name, ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
 
 
 def arrivals(name: str, below: str, schedule: str) -> str:

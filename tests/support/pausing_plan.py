@@ -34,6 +34,8 @@ def failed(name: str) -> str:
 
 
 _SHAPER = timer("kg.apc.jmeter.timers.VariableThroughputTimer", table("load_profile", (5, 5, 60)))
+_SHARED = timer("ConstantThroughputTimer", whole("calcMode", 4), number("throughput", 6000))
+_BY_TWO = timer("ConstantThroughputTimer", whole("calcMode", 2), number("throughput", 1200))
 _PER_MINUTE = timer("ConstantThroughputTimer", whole("calcMode", 0), number("throughput", 600))
 _PRECISE = timer(
     "PreciseThroughputTimer", number("throughput", 10), whole("throughputPeriod", 1), long("duration", 60),
@@ -47,6 +49,7 @@ _THROWS = script("JSR223PreProcessor", "throws", "vars.put('order', nothing.toSt
 _THROWS_AFTER = script("JSR223PostProcessor", "throws", "nothing.toString()")
 _TIMER_THROWS = script("JSR223Timer", "throws", "nothing.toString()")
 _SHELL_THROWS = script("BeanShellPostProcessor", "throws", "nothing.x();")
+_BUSY_100_MS = "long end = System.nanoTime() + 100_000_000L; while (System.nanoTime() < end) {}"
 _SETS = script("JSR223PreProcessor", "sets", "vars.put('ready', '1')")
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
@@ -66,6 +69,10 @@ def pausing_plan() -> str:
         group("action", step + action(1, "200"), loops=4),
         group("per minute", step + _PER_MINUTE, loops=20),
         group("precise", step + _PRECISE, loops=50),
+        group("late", does("Thread.sleep(30)") + _SHARED, loops=30),
+        group("by two", step + _BY_TWO, users=2, loops=15),
+        group("sleeps", step + script("JSR223PreProcessor", "Sleeps", "Thread.sleep(100)"), loops=5),
+        group("signs", step + script("JSR223PostProcessor", "Signs", _BUSY_100_MS), loops=5),
         group("meeting", _LATE + element("GenericController", "in", below=step + _MEETING), users=2),
         group("shaped", step + _SHAPER, users=2, loops=8),
         group("first", step + constant(110), "SetupThreadGroup"),

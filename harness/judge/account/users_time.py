@@ -2,16 +2,15 @@
 
 Seen: More users were active than response times and think time account for, by 10 % over 10 s or by a factor of 1.5.
 
-Why it matters: Users waited inside the load generator, or for each other: that may have limited the load,
+Why it matters: Users waited inside the load generator, for each other, or in scripts: that may have limited the load,
 not the system.
 
-What to do: Look at the generator's CPU and garbage collections. If the plan pauses in a timer that it does not declare,
-set `think_time_s` in its TOML file. Else drive from a machine of its own.
+What to do: Look at the generator's CPU and garbage collections, or drive from a machine of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from harness.base import units
@@ -23,6 +22,7 @@ from harness.judge.users_counted import counts_by_label, groups_of
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.figures import LabelFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.run.group_counts import GroupCounts, LabelCount
 
 DOUBT_RATIO = 0.10
 # Users are counted per second: over a shorter time the first and last second alone make the difference.
@@ -30,10 +30,11 @@ LEAST_S = 10.0
 # Off by this factor it is a finding over any time; below a second users are not counted.
 FACTOR = 1.5
 FACTOR_LEAST_S = 1.0
-# So much of the time that is not accounted for is that at locks. The ramp has fewer users, who wait less.
-_LOCKED_RATIO = 0.5
+# So much of the time that is not accounted for is that at locks, or in scripts. A ramp has fewer users, who wait less.
+_HELD_RATIO = 0.5
 # So many times its users wait in a file whose times are in µs. Some tools send up to twenty at once for a user.
 UNIT_FACTOR = 25
+_Get = Callable[[GroupCounts], Sequence[LabelCount]]
 
 
 class _Check(NamedTuple):
@@ -74,6 +75,8 @@ def measure(evidence: Evidence) -> Sides:
     right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
     if law.pausing_users and (timed := _with_pauses(evidence)):
         right = f"{right}, which the times of {named(timed)} include"
+    if together := counts_by_label(evidence.run, lambda group: group.together_ms):
+        right = f"{right}, samples of {named_counts(together)} at once"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
     brief = (
@@ -83,11 +86,10 @@ def measure(evidence: Evidence) -> Sides:
     round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
     accounted_ms = units.average_text(load.average_ms + worst.think_s * units.MS_PER_S)
     if groups_of(evidence.run):
-        if locks := _locks(evidence, 1 - law.ratio):
-            brief = (
-                f"Users waited for each other: {law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
-            )
-            return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named_counts(locks)}: {_LOCKED}")
+        for who, get, why in _HOLDS:
+            if held_ms := _held_ms(evidence, get, 1 - law.ratio):
+                brief = f"{who}: {law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
+                return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named_counts(held_ms)}: {why}")
         rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
         return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
     advice = (
@@ -98,11 +100,11 @@ def measure(evidence: Evidence) -> Sides:
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
 
 
-def _locks(evidence: Evidence, missing_ratio: float) -> Mapping[str, int]:
-    """Return the Critical Section Controllers at which users spent most of the time not accounted for, with ms."""
-    locked_ms = counts_by_label(evidence.run, lambda group: group.locked_ms)
+def _held_ms(evidence: Evidence, get: _Get, missing_ratio: float) -> Mapping[str, int]:
+    """Return the elements of the plan in which users spent most of the time not accounted for, with ms."""
+    held_ms = counts_by_label(evidence.run, get)
     users_ms = sum(sum(group.alive_ms) for group in groups_of(evidence.run))
-    return locked_ms if sum(locked_ms.values()) > _LOCKED_RATIO * missing_ratio * users_ms else {}
+    return held_ms if sum(held_ms.values()) > _HELD_RATIO * missing_ratio * users_ms else {}
 
 
 def _with_pauses(evidence: Evidence) -> list[str]:
@@ -129,6 +131,15 @@ def _of_file(evidence: Evidence) -> Sides:
 _LOCKED = (
     "this Critical Section lets in one user at a time, so it limits the rate, not the system. Look for steps that need "
     "no lock."
+)
+_SCRIPTED = (
+    "this script computes, or asks a system by itself, before or after a sample. That limits the rate, and no sample "
+    "has its time: prepare what it computes before the load, or make it a sampler."
+)
+# What holds users up: the reason, the counts, and what it is.
+_HOLDS: tuple[tuple[str, _Get, str], ...] = (
+    ("Users waited for each other", lambda group: group.locked_ms, _LOCKED),
+    ("Users were in scripts of the plan", lambda group: group.scripts_ms, _SCRIPTED),
 )
 _LOOK = "Look at the generator's CPU and garbage collections, or drive from a machine of its own."
 

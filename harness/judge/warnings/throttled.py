@@ -6,8 +6,8 @@ Seen: With the same users, the throughput fell to a constant fraction and stayed
 Why it matters: That is what used-up CPU credits, disk bursts and CPU quotas look like. The averages mix the fast and
 the throttled part.
 
-What to do: Look at steal, cgroup throttling and credit balances at that time. Use an instance without credits, or count
-both parts alone with `--window`.
+What to do: Look at steal, cgroup throttling and credit balances. Use an instance without credits, or count both parts
+with `--window`. If times stayed, look for missing rows, steps and users.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
 
 # A smaller share of failed samples after a fall of the throughput is not mentioned.
 _FAILED_NAMED_RATIO = 0.01
+# What such a fall is, and what to look at.
+_SYSTEM = "Throttled? The throughput", "Look at CPU credits, disk budgets, CPU quotas and steal at that time"
+_USERS = (
+    "Users sent less: the throughput",
+    "A slower system has more requests in flight. Rows or a step are missing from then on, users paused longer, or the "
+    "load generator was slow: look at each label",
+)
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
@@ -43,7 +50,10 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
     verb = "rose" if fall.after_ms > fall.before_ms else "did not rise:"
     times = f"{verb} from {before_ms} to {after_ms} ms" if before_ms != after_ms else f"stayed at {after_ms} ms"
     failed = f", and {units.percent_text(fall.after_error_ratio, 0)} % of the samples failed"
+    what, look = _USERS if fall.is_of_users else _SYSTEM
     return {
+        "what": what,
+        "look": look,
         "at": units.clock_text(fall.constant_s),
         "percent": units.percent_text(fall.ratio, 0),
         "before": f"{fall.before_per_s:.3g}",
@@ -86,9 +96,9 @@ WARNING = WarningKind(
     needs=("throttle",),
     hides=("one-state",),
     is_of_answers=True,
-    brief="Throttled? The throughput fell to {percent} % at {at}",
+    brief="{what} fell to {percent} % at {at}",
     text="It stayed there: {before} req/s fell to {after} req/s{during}{users}, and {times}{failed}.{balances} "
-    "Look at CPU credits, disk budgets, CPU quotas and steal at that time; count both parts alone: "
+    "{look}; count both parts alone: "
     "lth table FILE --window ..{began_s} and {constant_s}..",
     page=__doc__,
     found_in=found_in,

@@ -167,6 +167,16 @@ def _catches_up(checked: Checked) -> Iterator[str]:
                 yield node.name
 
 
+def _shared_schedules(checked: Checked) -> Iterator[str]:
+    """Yield all but the first Precise Throughput Timer of a thread group."""
+    seen = set[str]()
+    for node in checked.nodes:
+        if node.kind == "PreciseThroughputTimer" and (group := node.thread_group):
+            if group.name in seen:
+                yield node.name
+            seen.add(group.name)
+
+
 def _parallel_transactions(checked: Checked) -> Iterator[str]:
     for node in _transactions(checked):
         if includes_timers(node) and not _is_parent_sample(node):
@@ -280,6 +290,11 @@ JMETER_ADVICE = (
         "catching-up", "a Precise Throughput Timer is in a thread group that begins later than the test", _catches_up,
         "its rate counts from the beginning of the test: all requests of the time before are sent at once",
         "use a Constant Throughput Timer, or start the group at once",
+    ),
+    Advice(
+        "shared-schedule", "a thread group has several Precise Throughput Timers", _shared_schedules,
+        "they share one schedule, by the rate of the first that runs: together they have its rate, whatever they say",
+        "use one timer for all steps, a Constant Throughput Timer, or several thread groups",
     ),
     Advice(
         "parallel-transaction", "a Parallel Controller is inside a transaction", _parallel_transactions,

@@ -71,6 +71,7 @@ public final class AllowedConnections {
         Repeats.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);
+        ScriptTimes.install(instrumentation);
         StartTime.install(instrumentation);
         WarmUp.install(instrumentation); // after it, so that its call comes before
         TimerWaker.install(instrumentation);

@@ -196,7 +196,7 @@ public final class Extractions {
             }
         }
         try {
-            Access.PROCESS.invoke(processor);
+            ScriptTimes.run(processor, Access.PROCESS);
         } catch (RuntimeException | Error error) {
             throw error;
         } catch (Throwable error) {

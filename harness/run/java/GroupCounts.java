@@ -181,7 +181,10 @@ final class GroupCounts {
         final boolean isPerArrival;
         /** Its users have a number of iterations, and are not meant to end before the load. */
         final boolean isLoop;
+        /** How many of its users have begun. */
+        final AtomicLong begun = new AtomicLong();
 
+        private final int userCount;
         private final int number;
         private final String head;
         private final Map<Long, Cell> cells = new ConcurrentHashMap<>();
@@ -198,8 +201,14 @@ final class GroupCounts {
             isPerArrival = type.equals("OpenModelThreadGroup");
             boolean isOnce = type.equals("SetupThreadGroup") || type.equals("PostThreadGroup");
             isLoop = !isOnce && of(ofJMeter, "getSamplerController").getClass().getSimpleName().equals("LoopController");
+            userCount = isLoop ? (int) of(ofJMeter, "getNumThreads") : 0;
             boolean isOpen = isPerArrival || type.endsWith("ArrivalsThreadGroup");
             head = "G\t" + number + '\t' + isOpen + '\t' + text((String) of(ofJMeter, "getName")) + '\n';
+        }
+
+        /** Returns whether all users of a group that loops have begun. */
+        boolean isFull() {
+            return isLoop && begun.get() >= userCount;
         }
 
         void begins(int what, long ms) {

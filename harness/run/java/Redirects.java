@@ -5,8 +5,8 @@ import java.net.URL;
 /**
  * Counts the samples of each label that redirects lead to another page, by that page.
  *
- * JMeter follows them itself, or lets HttpClient do so. A page is another one when its path is, without a slash at its end:
- * a redirect to https or to another host is the same page.
+ * JMeter follows them itself, or lets HttpClient do so; or it does not, and the redirect is the answer, a success. A page is
+ * another one when its path is, without a slash at its end: a redirect to https or to another host is the same page.
  */
 public final class Redirects {
     private static final String HTTP = "org/apache/jmeter/protocol/http/sampler/";
@@ -14,6 +14,12 @@ public final class Redirects {
     private static final String OBJECT = "Ljava/lang/Object;";
     /** Of the sample that a thread is doing, what was asked for. */
     private static final ThreadLocal<Asked> ASKED = new ThreadLocal<>();
+    private static final ClassValue<Boolean> IS_HTTP = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return type.getName().equals(RESULT.replace('/', '.'));
+        }
+    };
     /** Something was redirected. */
     private static volatile boolean isOn;
 
@@ -63,7 +69,11 @@ public final class Redirects {
     /** Called with each result of a sampler. */
     public static void sampled(Object result) {
         Asked asked = isOn ? ASKED.get() : null;
-        if (asked == null || result == null) {
+        if (result == null) {
+            return;
+        }
+        if (asked == null) {
+            answered(result);
             return;
         }
         ASKED.remove();
@@ -73,6 +83,26 @@ public final class Redirects {
                 URL end = (URL) Access.URL.invoke(result);
                 if (!page(end).equals(page(asked.url))) {
                     group.redirects((String) Access.LABEL.invoke(result), page(asked.url), page(end));
+                }
+            }
+        } catch (Throwable error) {
+            // JMeter's thread goes on.
+        }
+    }
+
+    /** Counts an answer that is a redirect which nobody follows. */
+    private static void answered(Object result) {
+        try {
+            if (!IS_HTTP.get(result.getClass()) || !((String) Access.CODE.invoke(result)).startsWith("3")) {
+                return;
+            }
+            String location = (String) Access.LOCATION.invoke(result);
+            GroupCounts.Group group = location == null || WarmUp.isOn() ? null : Users.group();
+            if (group != null && (boolean) Access.IS_SUCCESSFUL.invoke(result)) {
+                URL asked = (URL) Access.URL.invoke(result);
+                String page = page(new URL(asked, location));
+                if (!page.equals(page(asked))) {
+                    group.redirects((String) Access.LABEL.invoke(result), page(asked), page);
                 }
             }
         } catch (Throwable error) {
@@ -98,6 +128,8 @@ public final class Redirects {
     private static final class Access {
         static final MethodHandle URL = Handles.of(RESULT, "getURL");
         static final MethodHandle MOVE = Handles.of(RESULT, "setURL", URL.class);
+        static final MethodHandle LOCATION = Handles.of(RESULT, "getRedirectLocation");
+        static final MethodHandle CODE = Handles.of(RESULT, "getResponseCode");
         static final MethodHandle LABEL = Handles.of(RESULT, "getSampleLabel");
         static final MethodHandle PARTS = Handles.of(RESULT, "getSubResults");
         static final MethodHandle IS_SUCCESSFUL = Handles.of(RESULT, "isSuccessful");

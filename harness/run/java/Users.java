@@ -32,6 +32,7 @@ public final class Users {
     private static final Map<Object, User> USERS = new ConcurrentHashMap<>();
     private static final ThreadLocal<User> CURRENT = new ThreadLocal<>();
     private static volatile boolean isClosing;
+    private static volatile boolean hasParts;
     private static volatile Class<?> threadClass;
 
     private Users() {}
@@ -50,6 +51,10 @@ public final class Users {
         String detail = "";
         String asked;
         final long beganMs = GroupCounts.nowMs();
+        /** The user of whom this is a thread, and how long its samples took; null for a user. */
+        User whole;
+        long tookMs;
+        final Parts parts = new Parts();
         /** Its longest pause, and the step that it was at. */
         long longestMs;
         String longestAt = "";
@@ -96,14 +101,30 @@ public final class Users {
         attempt(() -> {
             threadClass = thread.getClass();
             OfTimer.prepare();
+            if (Parts.isPart(thread)) {
+                begins(thread, USERS.get(Parts.whole(thread)));
+                return;
+            }
             User user = new User(thread, GroupCounts.group((Object) Access.GROUP.get(thread)));
             USERS.put(thread, user);
             CURRENT.set(user);
             user.group.begins(GroupCounts.USERS, GroupCounts.nowMs());
+            user.group.begun.incrementAndGet();
             if (user.group.isPerArrival) {
                 user.group.arrives();
             }
         });
+    }
+
+    private static void begins(Object part, User whole) {
+        if (whole != null) {
+            User user = new User(part, whole.group);
+            user.whole = whole;
+            USERS.put(part, user);
+            CURRENT.set(user);
+            hasParts = true;
+            whole.parts.begins();
+        }
     }
 
     /** Called by a thread that ends. */
@@ -115,6 +136,13 @@ public final class Users {
             Amounts.finished();
             Extractions.finished();
             if (user == null) {
+                return;
+            }
+            if (user.whole != null) {
+                long moreMs = user.whole.parts.ends(thread, user.tookMs);
+                if (moreMs > 0) {
+                    user.group.count("together", Parts.name(), moreMs);
+                }
                 return;
             }
             if (!user.isAway) {
@@ -241,11 +269,14 @@ public final class Users {
 
     /** Called with each result. */
     public static void sampled(Object result) {
-        if (!isClosing) {
+        if (!isClosing && !hasParts) {
             return;
         }
         attempt(() -> {
             User user = CURRENT.get();
+            if (user != null && user.whole != null && !(boolean) Access.IS_TRANSACTION.invoke(result)) {
+                user.tookMs += (long) Access.TIME.invoke(result);
+            }
             if (user == null || !user.isClosed) {
                 return;
             }
@@ -282,17 +313,19 @@ public final class Users {
 
     /** Called instead of Timer.delay. */
     public static long delay(Object timer) {
-        if (OfTimer.ANSWERS_AT_ONCE.get(timer.getClass())) {
-            return delayOf(timer);
-        }
+        long delayMs = OfTimer.ANSWERS_AT_ONCE.get(timer.getClass()) ? delayOf(timer) : timedDelayOf(timer);
+        PacedTimers.delays(timer, delayMs);
+        return delayMs;
+    }
+
+    private static long timedDelayOf(Object timer) {
         long beganNs = System.nanoTime();
         try {
             return delayOf(timer);
         } finally {
             long endNs = System.nanoTime();
             if (endNs - beganNs >= LEAST_NS) {
-                pauses(beganNs, endNs);
-                longest(CURRENT.get(), TimeUnit.NANOSECONDS.toMillis(endNs - beganNs));
+                pausedItself(beganNs, endNs);
             }
         }
     }
@@ -303,10 +336,16 @@ public final class Users {
         return user == null ? null : user.group;
     }
 
+    /** Counts a pause of this thread's user at a timer or script that waits by itself. */
+    static void pausedItself(long beganNs, long endNs) {
+        pauses(beganNs, endNs);
+        longest(CURRENT.get(), TimeUnit.NANOSECONDS.toMillis(endNs - beganNs));
+    }
+
     /** Counts a pause of this thread's user. */
     static void pauses(long beganNs, long endNs) {
         User user = CURRENT.get();
-        if (user != null) {
+        if (user != null && user.whole == null) {
             user.group.begins(GroupCounts.PAUSES, GroupCounts.msOf(beganNs));
             user.group.ends(GroupCounts.PAUSES, GroupCounts.msOf(endNs));
         }
@@ -323,7 +362,7 @@ public final class Users {
     /** Called instead of TimeUnit.sleep in a pause. */
     public static void sleep(TimeUnit unit, long length) throws InterruptedException {
         User user = CURRENT.get();
-        if (user == null) {
+        if (user == null || user.whole != null) {
             unit.sleep(length);
             return;
         }
@@ -396,6 +435,8 @@ public final class Users {
         static final MethodHandle NAME;
         static final MethodHandle IS_SUCCESSFUL;
         static final MethodHandle LABEL;
+        static final MethodHandle TIME;
+        static final MethodHandle IS_TRANSACTION;
 
         static {
             try {
@@ -414,6 +455,12 @@ public final class Users {
                 NAME = handle(loader, "org.apache.jmeter.testelement.TestElement", "getName");
                 IS_SUCCESSFUL = handle(loader, "org.apache.jmeter.samplers.SampleResult", "isSuccessful");
                 LABEL = handle(loader, "org.apache.jmeter.samplers.SampleResult", "getSampleLabel");
+                TIME = handle(loader, "org.apache.jmeter.samplers.SampleResult", "getTime");
+                Class<?> result = Class.forName("org.apache.jmeter.samplers.SampleResult", true, loader);
+                MethodHandle isTransaction = Handles.of(
+                        Class.forName("org.apache.jmeter.control.TransactionController", true, loader),
+                        "isFromTransactionController", result);
+                IS_TRANSACTION = isTransaction.asType(isTransaction.type().changeParameterType(0, Object.class));
             } catch (ReflectiveOperationException error) {
                 throw new IllegalStateException(error);
             }

@@ -297,6 +297,10 @@ FLAWS = {
         ({"beside": late(PRECISE)}, {"beside": late(PAUSE), "inside": PRECISE + get("/")}),
         ({"beside": SETUP.format(loops=1), "inside": PRECISE + get("/")}, {"inside": PRECISE + get("/")}),
     ],
+    "shared-schedule": [
+        ({"inside": get("/") + PRECISE + PRECISE}, {"inside": PRECISE + get("/") + get("/")}),
+        ({"inside": PRECISE + request(below=READ + PRECISE)}, {"beside": late(PAUSE), "inside": PRECISE + get("/")}),
+    ],
     "parallel-transaction": [
         ({"inside": flawed}, {"inside": good})
         for flawed in (transaction(PARALLEL), transaction(PARALLEL, NO_PAUSES, parent=False))

@@ -100,7 +100,7 @@ def elements(port: int) -> str:
         repeating(COUNTS, get("counted", port)),
     )
     shares = share_of(50, get("half", port)) + share_of(51, get("more", port))
-    others = group(shares, "Once", loops=1) + group(deleting(port), "Deleting", loops=1) + late(port)
+    others = group(shares, "Once", loops=1) + group(deleting(port), "Deleting", loops=1) + paced(port)
     return "".join(group(inside, f"Group {number}") for number, inside in enumerate(flaws)) + others
 
 
@@ -134,17 +134,25 @@ def deleting(port: int) -> str:
     return sent.replace("</HTTPSamplerProxy>", f"{rows}</HTTPSamplerProxy>")
 
 
-def late(port: int) -> str:
-    """A group that sends 20 requests per second from the fourth second of the test to the sixth."""
+def precise(rate: float) -> str:
     properties = (
-        "<doubleProp><name>throughput</name><value>20.0</value></doubleProp>",
+        f"<doubleProp><name>throughput</name><value>{rate}</value></doubleProp>",
         '<intProp name="throughputPeriod">1</intProp><longProp name="duration">3600</longProp>',
         '<intProp name="exactLimit">10000</intProp><intProp name="batchSize">1</intProp>',
         "<doubleProp><name>allowedThroughputSurplus</name><value>1.0</value></doubleProp>",
     )
-    timed = element("PreciseThroughputTimer", "Precise", *properties) + get("late", port)
-    times = flag("ThreadGroup.scheduler") + text("ThreadGroup.delay", "3") + text("ThreadGroup.duration", "3")
-    return group(timed, "Late", loops=-1).replace("</ThreadGroup>", f"{times}</ThreadGroup>")
+    return element("PreciseThroughputTimer", "Precise", *properties)
+
+
+def timed(name: str, below: str, delay_s: int) -> str:
+    times = flag("ThreadGroup.scheduler") + text("ThreadGroup.delay", str(delay_s)) + text("ThreadGroup.duration", "3")
+    return group(below, name, loops=-1).replace("</ThreadGroup>", f"{times}</ThreadGroup>")
+
+
+def paced(port: int) -> str:
+    """A group that asks for 20 requests per second from the fourth second of the test on, and one for 20 and for 2."""
+    both = get("often", port, below=precise(20.0)) + get("seldom", port, below=precise(2.0))
+    return timed("Late", precise(20.0) + get("late", port), 3) + timed("Both", both, 0)
 
 
 @pytest.mark.real
@@ -178,3 +186,4 @@ def test_a_real_jmeter_does_what_the_advice_says(tmp_path: Path) -> None:
     assert ("/half" in sent, sent["/more"]) == (False, 1), "all-or-none"
     assert sent["/gone?a=1 a=1"] == 1, "sent-twice"
     assert sent["/late"] > 90, "catching-up"
+    assert sent["/seldom"] > 20, "shared-schedule"

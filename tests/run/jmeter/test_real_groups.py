@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -12,6 +11,7 @@ from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TES
 from harness.run.jmeter.connections import ROWS_NAME
 from harness.run.jmeter.groups import GROUPS_NAME
 from tests.support.agent_runs import (
+    ENDLESS,
     Agent,
     action,
     arrivals,
@@ -20,33 +20,21 @@ from tests.support.agent_runs import (
     controlled,
     dies,
     does,
+    ended_after,
     group,
-    parent,
     table,
     tree,
-    whole,
 )
 from tests.support.extractor_shapes import DEFAULTS, EXTRACTIONS, extractions_of
-from tests.support.local_server import serving
-from tests.support.off_host import collection, element, flag, host, request, text
+from tests.support.off_host import element, flag, text
 from tests.support.pausing_plan import pausing_plan
 from tests.support.processes import wait_for
 
 pytestmark = pytest.mark.real
 
 _PLUGINS = "com.blazemeter.jmeter.threads"
-_USER = f"{_PLUGINS.replace('threads', 'control')}.VirtualUserController"
 _MAIN = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
-_LOOPS = text("LoopController.loops", "-1") + '<boolProp name="LoopController.continue_forever">false</boolProp>'
-_ENDLESS = _MAIN.format("LoopController", _LOOPS)
-
-
-def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
-    """A thread group whose users loop until its time is over."""
-    more = (flag("ThreadGroup.scheduler"), text("ThreadGroup.duration", str(seconds)))
-    return controlled("ThreadGroup", name, _ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
-
-
+_USER = f"{_PLUGINS.replace('threads', 'control')}.VirtualUserController"
 _ARGUMENTS = "".join(
     f'<elementProp name="{name}" elementType="Argument">{text("Argument.name", name)}{text("Argument.value", value)}'
     "</elementProp>"
@@ -119,6 +107,33 @@ def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the
     assert -len(rows) <= rest_ms <= 1500
 
 
+@pytest.mark.parametrize(
+    ("name", "least_count", "least", "most"),
+    # A precise timer catches up what it asked for before its group began; a shaped one has its rate each second.
+    [
+        ("per minute", 19, 0.9, 1.1),
+        ("precise", 49, 0.9, 2.0),
+        ("by two", 20, 0.9, 1.1),
+        ("shaped", 12, 0.8, 2.0),
+        ("late", 29, 0.1, 0.4),
+    ],
+)
+def test_a_throughput_timer_has_as_many_samples_as_it_asks_for_unless_users_are_late(
+    paused, name, least_count, least, most
+):
+    (made,), (due,) = paused[name].paced, paused[name].paced_due
+    assert made.label == due.label
+    assert made.count >= least_count
+    assert least <= made.count / due.count <= most
+
+
+def test_a_script_that_sleeps_is_a_pause_and_the_time_of_one_that_computes_is_counted(paused):
+    assert 500 <= sum(paused["sleeps"].pause_ms) <= 5000
+    assert paused["sleeps"].pause_count == 5
+    assert sum(paused["signs"].pause_ms) == 0
+    assert [(one.label, 500 <= one.count <= 5000) for one in paused["signs"].scripts_ms] == [("Signs", True)]
+
+
 def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
     ignored = {one.label: one for one in paused["ignored"].ignored}
     assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
@@ -181,9 +196,9 @@ def scheduled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, dict[str
         controlled(f"{_PLUGINS}.arrivals.FreeFormArrivalsThreadGroup", "free form", _MAIN.format(_USER, ""), _SLEEPS,
                    text("Unit", "S"), table("Schedule", (10, 10, 2))),
         concurrent("concurrency", _SLEEPS, 3),
-        controlled("kg.apc.jmeter.threads.UltimateThreadGroup", "ultimate", _ENDLESS, _SLEEPS,
+        controlled("kg.apc.jmeter.threads.UltimateThreadGroup", "ultimate", ENDLESS, _SLEEPS,
                    table("ultimatethreadgroupdata", (2, 0, 0, 3, 0), (2, 1, 0, 1, 0))),
-        controlled("kg.apc.jmeter.threads.SteppingThreadGroup", "stepping", _ENDLESS, _SLEEPS,
+        controlled("kg.apc.jmeter.threads.SteppingThreadGroup", "stepping", ENDLESS, _SLEEPS,
                    *(text(*pair) for pair in steps.items())),
     )  # fmt: skip
     agent = Agent(tmp_path_factory.mktemp("scheduled") / "run", plan).ended()
@@ -286,92 +301,6 @@ def test_only_the_user_who_ends_the_test_ended_early(tmp_path, steps, on_sample_
     assert [(one.cause, one.detail, one.count) for one in groups["ends"].ended_early] == [(*end, 1)]
     assert groups["others"].ended_early == ()
     assert noted.busy["Wait"] == 3
-
-
-MOVED = {
-    "/one": "/between",
-    "/between": "/login",
-    "/two": "/login",
-    "/slash": "/slash/",
-    "/three": "/login",
-    "/post": "/cart",
-}
-
-
-class Slow(BaseHTTPRequestHandler):
-    """Answers /slow after a minute."""
-
-    def do_GET(self):
-        if self.path == "/slow":
-            time.sleep(60)
-        self.send_response(302 if self.path in MOVED else 200)
-        self.send_header("Location", MOVED.get(self.path, ""))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def do_POST(self):
-        self.do_GET()
-
-    def log_message(self, *_):
-        pass
-
-
-def row_of(agent: Agent, label: str) -> list[list[str]]:
-    return [row.split(",") for row in agent.rows if row.split(",")[2] == label]
-
-
-def test_what_the_end_of_the_load_cuts_or_closes_is_counted_by_label(tmp_path):
-    with serving(Slow) as port:
-        local = (host("127.0.0.1"), text("HTTPSampler.port", str(port)))
-        fast, slow = request(*local, name="fast", path="/"), request(*local, name="slow", path="/slow")
-        long = constant(60_000)
-        plan = tree(
-            ended_after("begun", 2, parent("some", fast + request(*local, name="then", path="/", below=long))),
-            ended_after("none done", 2, parent("none", request(*local, name="first", path="/", below=long)), users=2),
-            ended_after("whole", 2, parent("whole", fast + request(*local, name="next", path="/", below=constant(20)))),
-            ended_after("plain", 2, element("TransactionController", "beside", below=fast + constant(20))),
-            ended_after("deep", 2, parent("outer", parent("inner", fast + long))),
-            arrivals("open", slow, "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
-            arrivals("in a whole", parent("both", fast + slow), "rate(2/sec) even_arrivals(1 sec) pause(1 sec)"),
-            arrivals("fails", request(*local, name="missing", path="/", below=element(
-                "ResponseAssertion", "a", collection("Asserion.test_strings", "x"),
-                whole("Assertion.test_type", 2), text("Assertion.test_field", "Assertion.response_data"))),
-                "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
-            # By JMeter, in two steps, and by HttpClient; to the same page, and not followed.
-            group("moved", "".join(request(*local, flag("HTTPSampler.follow_redirects"), name=name, path=f"/{name}")
-                                   for name in ("one", "two", "slash"))
-                  + request(*local, flag("HTTPSampler.auto_redirects"), name="three", path="/three")
-                  + request(*local, name="unfollowed", path="/one")
-                  + request(*local, flag("HTTPSampler.follow_redirects"), name="post", path="/post")
-                  .replace(">GET<", ">POST<"), loops=2),
-        )  # fmt: skip
-        agent = Agent(tmp_path / "run", plan).ended()
-    groups = {one.name: one for one in agent.noted.groups}
-    ends = {(one.label, one.asked, one.page): one.count for one in groups["moved"].redirects}
-    assert ends == {
-        ("one", "/one", "/login"): 2,
-        ("two", "/two", "/login"): 2,
-        ("three", "/three", "/login"): 2,
-        ("post", "/post", "/cart"): 2,
-    }
-    assert not any(one.redirects for name, one in groups.items() if name != "moved")
-    cut = {name: {one.label: one.count for one in counts.cut} for name, counts in groups.items() if counts.cut}
-    closed = {name: {one.label: one.count for one in counts.closed} for name, counts in groups.items() if counts.closed}
-    whole_cut = cut.pop("whole", {})
-    assert cut == {
-        "begun": {"some": 1},
-        "none done": {"none": 2},
-        "deep": {"outer": 1, "inner": 1},
-        "in a whole": {"both": 2},
-    }
-    assert closed == {"open": {"slow": 5}, "in a whole": {"slow": 2}}
-    # Each cut transaction is a row without a message, and no other row is.
-    messages = {
-        label: [row[4] for row in row_of(agent, label)] for label in ("some", "none", "whole", "both", "beside")
-    }
-    assert (messages["some"].count(""), messages["none"].count("")) == (1, 2)
-    assert messages["whole"].count("") == sum(whole_cut.values())
-    assert messages["beside"].count("") == 0 < len(messages["beside"])
 
 
 @pytest.mark.counterpart
