@@ -145,17 +145,16 @@ class SharedCounter:
 
     def __init__(self, meanwhile: Callable[[], object] | None) -> None:
         self.process: CounterProcess | None = None
-        self._meanwhile = meanwhile
+        self._meanwhile = [meanwhile] if meanwhile else []
 
     def offer(self, meanwhile: Callable[[], object] | None) -> None:
-        """Take what a caller further in can do meanwhile."""
-        self._meanwhile = self._meanwhile or meanwhile
+        """Take what a caller further in can do meanwhile, too."""
+        self._meanwhile += [meanwhile] if meanwhile else []
 
     def work_meanwhile(self) -> None:
         """Do what the caller can do while the counter counts, unless that is done."""
-        work, self._meanwhile = self._meanwhile, None
-        if work:
-            work()
+        while self._meanwhile:
+            self._meanwhile.pop(0)()
 
 
 _current: ContextVar[SharedCounter | None] = ContextVar("_current", default=None)

@@ -162,21 +162,26 @@ def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
 
     Those who begin in its second half may have none yet.
     """
-    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    users: Counter[tuple[str, str]] = Counter()
-    for at, row in enumerate(rows):
-        if group_of(row.thread_name, row.label, frozenset()) == LOAD:
-            key = row.host, row.thread_name.rpartition("-")[0].rpartition(" ")[0]
-            counts[key][row.thread_name] += 1
-            users[key] = max(users[key], (row.group_threads or 0) if 2 * at < len(rows) else 0)
     if not rows or max(row.end_ms for row in rows) - min(row.start_ms for row in rows) < _SILENT_LEAST_MS:
         return {}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    users: Counter[tuple[str, str]] = Counter()
+    for (host, name), count in Counter((row.host, row.thread_name) for row in rows).items():
+        if group_of(name, "", frozenset()) == LOAD:
+            counts[_group_key(host, name)][name] = count
+    for host, name, number in {(row.host, row.thread_name, row.group_threads) for row in rows[: (len(rows) + 1) // 2]}:
+        if (key := _group_key(host, name)) in counts:
+            users[key] = max(users[key], number or 0)
     silent = {}
     for key, by_name in counts.items():
         missing = max(0, users[key] - len(by_name))
         is_many = missing >= max(1, _RATIO_LEAST * users[key]) and median(by_name.values()) >= _ROWS_OF_THREAD
         silent[key] = (missing, users[key]) if is_many else (0, 0)
     return silent
+
+
+def _group_key(host: str, thread_name: str) -> tuple[str, str]:
+    return host, thread_name.rpartition("-")[0].rpartition(" ")[0]
 
 
 def _step_ms(times_ms: Iterable[int]) -> int:
@@ -198,23 +203,25 @@ def _copies(threads: _Threads, step_ms: int) -> _Copies:
     Threads of one number are copies of each other: of a group or a host with another name. Rows of two threads are
     alike by chance as often as they are one step of the clock later, and as those of other numbers.
     """
-    seen: dict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
+    seen: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    least_ms = max(_REPEATED_LEAST_MS, step_ms)
     for (_, host, name), own in threads.items():
+        thread = f"{host} {name}".strip()
         for row in own:
-            if row.elapsed_ms >= max(_REPEATED_LEAST_MS, step_ms):
-                seen[_signature(row, 0)][f"{host} {name}".strip()] += 1
-    repeated = sum(sum(names.values()) - len(names) for names in seen.values())
+            if row.elapsed_ms >= least_ms:
+                seen[_signature(row, 0)].append(thread)
+    several = {key: set(names) for key, names in seen.items() if len(names) > 1}
+    repeated = sum(len(seen[key]) - len(names) for key, names in several.items())
     pairs, others, times = Counter[tuple[str, str]](), 0, set[object]()
-    for (_, elapsed_ms, *_), names in ((key, names) for key, names in seen.items() if len(names) > 1):
+    for (_, elapsed_ms, *_), names in several.items():
         for first, second in pairwise(sorted(names, key=lambda name: (name.rpartition("-")[2], name))):
             if first.rpartition("-")[2] == second.rpartition("-")[2]:
                 pairs[first, second] += 1
                 times.add(elapsed_ms)
             else:
                 others += 1
-    shift_ms = max(1, step_ms)
-    by_chance = sum(_signature(row, shift_ms) in seen for own in threads.values() for row in own)
-    count = pairs.total()
+    shift_ms, count = max(1, step_ms), pairs.total()
+    by_chance = count and sum(_signature(row, shift_ms) in seen for own in threads.values() for row in own)
     is_copied = max(others, by_chance) < _CHANCE_RATIO * count and len(times) >= _ROWS_LEAST
     return _Copies(repeated, count if is_copied else 0, pairs.most_common(1)[0][0] if is_copied else ())
 
@@ -234,7 +241,10 @@ def _parents(threads: _Threads, clock_ms: int) -> tuple[str, ...]:
         counts.update(row.label for row in own)
         # By a coarse clock, rows that follow each other begin together.
         ordered = sorted(own, key=lambda row: (row.start_ms, row.elapsed_ms)) if clock_ms < _OVERLAP_MS else []
+        starts = [-math.inf, *(row.start_ms for row in ordered), math.inf]
         for at, row in enumerate(ordered):
+            if starts[at] < row.start_ms and starts[at + 2] > row.start_ms + _TOGETHER_MS:
+                continue  # alone, as nearly all are
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
             together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))

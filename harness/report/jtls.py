@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,9 @@ def _name_of(tally: SampleTally) -> str:
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
-    tally = tally_of_jtls(inputs, counting)
+    rows = cache(lambda: NO_ROWS if counting.run else thread_evidence(inputs, counting.columns))
+    with shared_counter(meanwhile=partial(_try, rows)):
+        tally = tally_of_jtls(inputs, counting)
     from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
 
     window, scope = window_of(tally, counting.window, counting.run), _scope(counting)
@@ -125,10 +128,16 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
         goal=counting.goal,
-        threads=NO_ROWS if counting.run else thread_evidence(inputs, counting.columns),
+        threads=rows(),
     )
     summary = summarise(tally, _name_of(tally), options=options)
     return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary
+
+
+def _try(work: Callable[[], object]) -> None:
+    """Do work whose error is of less importance than those of what goes on meanwhile."""
+    with suppress(UsageError):
+        work()
 
 
 def with_successful(
