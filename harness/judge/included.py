@@ -49,13 +49,14 @@ def with_included(evidence: Evidence, sides: Sides) -> Sides:
 def _wholes(evidence: Evidence, labels: Sequence[LabelFigures]) -> Mapping[str, int]:
     """Return how many rows of which labels include others: as many as have a first part, else all of a label."""
     steps = {step.label for step in evidence.run.steps} if evidence.run else set()
-    parts = {one.label: one for one in labels if one.label not in steps}
-    found = {}
-    for one in labels:
-        part = parts.get(one.label + FIRST_SUB_SAMPLE)
-        if one.label in evidence.threads.parents if evidence.threads.row_count else part and _is_part(part, one):
-            found[one.label] = min(one.sample_count, part.sample_count if part else one.sample_count)
-    return found
+    parts = {label.label: label for label in labels if label.label not in steps}
+    counts = {}
+    for label in labels:
+        part = parts.get(label.label + FIRST_SUB_SAMPLE)
+        is_named = bool(part and _is_part(part, label))
+        if label.label in evidence.threads.parents if evidence.threads.row_count else is_named:
+            counts[label.label] = min(label.sample_count, part.sample_count if part else label.sample_count)
+    return counts
 
 
 def _is_part(part: LabelFigures, whole: LabelFigures) -> bool:
