@@ -7,7 +7,7 @@ none, or sums of several.
 Why it matters: Lost rows are often the failures.
 
 What to do: Look in `jmeter.log` for a full disk or a kill. Let the writer quote delimiters. Or count one
-part: `lth table FILE --window FROM..TO`.
+part: `lth table FILE --window FROM..TO`. A 401 that is meant: run its plan, which asserts on it.
 """
 
 from __future__ import annotations

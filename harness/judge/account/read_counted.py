@@ -1,7 +1,7 @@
 """Compares the whole load with the measurement window: the rest must be ramp-up, warm-up or tail by its figures.
 
-Seen: The part left out is slower than the part counted, or fails more often, and is no warm-up. Or setUp or a step
-before the window failed, or requests of an open load had no answer. Or TOTAL counts rows beside rows that include them.
+Seen: The part left out is slower, or fails more often, and is no warm-up. Or setUp or a step before the window failed,
+requests of an open load had no answer, or TOTAL counts samples and their parts.
 
 Why it matters: The window is then the half that flatters, and what went wrong is in no number.
 
