@@ -20,9 +20,11 @@ from harness.metrics.threads import FIRST_SUB_SAMPLE
 
 _NUMBERED = re.compile(r"(.+)-\d+")
 _BY_NAME = (
-    "Its row has the sum of the others: redirects and embedded resources. The rows of single labels are right. "
-    "jmeter.save.saveservice.subresults=false writes the requests alone."
+    "Its row has the sum of the others: redirects and embedded resources. The rows of single labels are right. To "
+    "write the requests alone, set "
 )
+_IN_PLAN = '"jmeter.save.saveservice.subresults" = "false" in [properties] of the plan.'
+_BY_OPTION = "-Jjmeter.save.saveservice.subresults=false."
 _BY_TIME = (
     "They begin with another row of their thread and last longer. The rows of single labels are right. Save the column "
     "responseMessage, which marks Transaction Controllers, or no subresults."
@@ -42,7 +44,7 @@ def with_included(evidence: Evidence, sides: Sides) -> Sides:
         return sides
     ratio = sum(wholes.values()) / sum(one.sample_count for one in labels)
     brief = f"{units.percent_text(ratio, 0)} % of the rows include others, and TOTAL counts both ({names})"
-    advice = _BY_NAME if parts else _BY_TIME
+    advice = _BY_NAME + (_IN_PLAN if evidence.run else _BY_OPTION) if parts else _BY_TIME
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
 
 
