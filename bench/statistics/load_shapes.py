@@ -111,7 +111,7 @@ _GOOD: Mapping[str, Case | Load] = {
     "five labels in turn": Case(_USERS, labels_in_turn(5)),
     "50 labels at random": Case(_LOADED, labels_drawn((0.02,) * 50, (1,) * 50)),
     "sizes from 1 to 100 kB": Case(_USERS, sizes_drawn(10_000, 1.5)),
-    "every request is redirected": Case(_USERS, redirected),
+    "one request in a hundred is redirected": Case(_USERS, redirected(0.01)),
     "a login first, of 2 s": Case(_USERS, logins(2.0)),
     "parent transactions with pauses": Case(_USERS, transactions),
     "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
@@ -314,9 +314,7 @@ BAD: Mapping[str, Sizes] = {
     "slower and slower after 50 % of the run": {
         f"to × {times:g}": _with(_ramp(times, 0.5), times) for times in (1.2, 1.5, 2, 3)
     },
-    "warm-up until 65 % of the run": {
-        f"× {times:g}": _with(_late_warm_up(times, 0.65), times) for times in (1.5, 2, 4)
-    },
+    "warm-up until 65 % of the run": {f"× {size:g}": _with(_late_warm_up(size, 0.65), size) for size in (1.5, 2, 4)},
     "one stall": {_percent(ratio): _stalling(1, ratio) for ratio in (0.05, 0.1, 0.2)},
     "five stalls": {_percent(ratio): _stalling(5, ratio) for ratio in (0.1, 0.2, 0.4)},
     **{
@@ -345,9 +343,7 @@ BAD: Mapping[str, Sizes] = {
         f"40 to {100 * share:g} %": _changed(mix_from(0.5, 0.4, share), spread=0.4 - share) for share in (0.3, 0.1)
     },
     "a tenth becomes four times slower from 60 % on": {"": _changed(slower_share_from(0.6, 0.1, 4), spread=1.0)},
-    "slower until it stays so, at 40 % of the run": {
-        f"× {times:g}": _with(_plateau(times, 0.4), times) for times in (1.5, 2, 4)
-    },
+    "slower until it stays so, at 40 % of the run": {f"× {to:g}": _with(_plateau(to, 0.4), to) for to in (1.5, 2, 4)},
     "slower ever faster": {f"to × {times:g}": _with(_accelerating(times), times) for times in (1.5, 2, 4)},
     "slower twice, for 15 % of the run": {f"× {times:g}": _between_parts(_twice(times, 0.15)) for times in (1.5, 2, 4)},
     "a sawtooth, a third of the run": {
@@ -377,6 +373,9 @@ BAD: Mapping[str, Sizes] = {
     },
     "rows that cannot be read": {
         f"{100 * share:g} %": _changed(unread(share), is_counted=True) for share in (0.01, 0.1, 0.5, 0.9)
+    },
+    "redirects beside their requests": {
+        f"{100 * share:g} %": _changed(redirected(share), is_counted=True) for share in (0.1, 0.5, 1)
     },
     "all end at": {_percent(ratio): _stop(1.0, ratio) for ratio in (0.9, 0.5, 0.25)},
 }

@@ -172,14 +172,17 @@ def unread(share: float, from_ratio: float = 0.0) -> ChangeRows:
     return change
 
 
-def redirected(rows: Rows, _random: Random, _length_s: float) -> Rows:
-    """Add the two sub-results of a redirect to each row."""
-    parts = []
-    for number in (1, 2):
-        middle_s = rows.start_s + (rows.end_s - rows.start_s) / 2
-        starts, ends = (rows.start_s, middle_s) if number == 1 else (middle_s, rows.end_s)
-        parts.append(replace(rows, start_s=starts, end_s=ends, label=numpy.full(len(starts), number)))
-    return replace(rows, labels=("GET /", "GET /-0", "GET /-1"), made=rows).plus(parts[0]).plus(parts[1])
+def redirected(share: float) -> ChangeRows:
+    """Add the two sub-results of a redirect to this share of the rows."""
+
+    def change(rows: Rows, random: Random, _length_s: float) -> Rows:
+        own = rows.only(random.random(len(rows.user)) < share)
+        middle_s = own.start_s + (own.end_s - own.start_s) / 2
+        first = replace(own, end_s=middle_s, label=numpy.full(len(middle_s), 1))
+        second = replace(own, start_s=middle_s, label=numpy.full(len(middle_s), 2))
+        return replace(rows, labels=("GET /", "GET /-0", "GET /-1"), made=rows).plus(first).plus(second)
+
+    return change
 
 
 def logins(login_s: float) -> ChangeRows:

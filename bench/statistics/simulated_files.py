@@ -150,7 +150,7 @@ def _record(rows: Rows, load: LoadRecord) -> RunRecord:
         system_facts=(), properties={}, generator_heap_mb=1024, versions={},
         host=HostRecord("CPU", 2, 8 * 1024**3, "Linux", "3.11"), git_commit=None, git_changed=None,
         started_at="2023-11-14T22:13:20Z", took_s=took_s,
-        steps=tuple(PlanStep(label, may_be_skipped=False) for label in rows.labels),
+        steps=tuple(PlanStep(label, may_be_skipped=False) for label in (rows.made or rows).labels),
         rows=RowsRecord(len(rows.end_s) + rows.unread_count, False, 0), groups=(_group(rows.made or rows, load),),
     )  # fmt: skip
 

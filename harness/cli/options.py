@@ -348,8 +348,8 @@ ARGUMENTS = {
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
     "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
     "input": Option(
-        "a JTL (CSV or XML, also .gz or .zst), a file of another tool, a tally, a folder, a pattern, -, "
-        "s3://bucket/key", "INPUT",
+        "a JTL (CSV or XML, also .gz or .zst), a file of another tool, a tally, a folder or run, a pattern, "
+        "-, s3://bucket/key", "INPUT",
     ),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),

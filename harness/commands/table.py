@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.log import emit, print_page, print_text
 from harness.base.plain_text import one_line
+from harness.base.project import current_project
 from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
@@ -36,13 +35,12 @@ from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, parts_of, titled_tables
 from harness.report.tool_summaries import differences, summary_object, summary_table, without_summaries
+from harness.run.names import as_samples
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
     from harness.plan.goal import Goal
 
-# The names of runs, but of no files.
-_RUN = re.compile(r"(?:[^*?\[\]]+/)?(?:run-\d+_\d+|-\d+)")
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
 _EPILOG = """\
@@ -110,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     )
     printer = _Printer(options.format, options.layout, requested, is_each=options.each)
     code = EXIT_OK
-    given = [_file_of(name) for name in options.input]
+    given = [path for name in options.input for path in as_samples(name, current_project().reports)]
     for names in [[name] for name in given] if options.each else [given]:
         try:
             inputs = resolve(names, options.endpoint_url)
@@ -142,16 +140,6 @@ def run(options: argparse.Namespace) -> int:
             code = EXIT_USAGE
     printer.end()
     return code
-
-
-def _file_of(name: str) -> str:
-    """Return a file or pattern as it is, and the folder of a run that is named as elsewhere: run-07_1, -1."""
-    if not _RUN.fullmatch(name) or os.path.lexists(name):
-        return name
-    from harness.base.project import current_project  # deferred, as below: files are named by their paths
-    from harness.run.names import find_run
-
-    return os.path.relpath(find_run(name, None, current_project().reports))
 
 
 def _goal_of(options: argparse.Namespace) -> Goal | None:

@@ -8,11 +8,13 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import print_text
+from harness.base.project import current_project
 from harness.base.writable import writing_into
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.metrics.tally_file import to_bytes
 from harness.report.jtls import Counting, run_of, silences_of, tally_of_jtls
+from harness.run.names import as_samples
 
 _SUFFIX = ".tally"
 _EPILOG = """\
@@ -47,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--output {path}: not the name of a tally", f"let it end with {_SUFFIX}: {path.name}{_SUFFIX}"
         )
-    inputs = resolve(options.input, options.endpoint_url)
+    given = [path for name in options.input for path in as_samples(name, current_project().reports)]
+    inputs = resolve(given, options.endpoint_url)
     columns = tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None
     counting = Counting(columns=columns, strict=options.strict, run=run_of(inputs), with_timeline=False)
     tally = tally_of_jtls(inputs, counting)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +20,6 @@ from harness.report.markdown_report import is_generated, metric_tables, own_tabl
 from harness.report.run_result import JTL, SUMMARY, LabelResult, RunResult
 from harness.run.directory import RunDirectory, read_object
 from harness.run.names import find_paths, is_run, split_choice
-from harness.run.record import RUNNING
-
-# JMeter writes its samples, and the harness its telemetry, every second.
-_STILL_WRITTEN_S = 60
 
 
 def read_result(path: Path) -> RunResult:
@@ -100,11 +95,6 @@ def _summary_of(directory: RunDirectory) -> RunSummary | None:
     if directory.summary_json.is_file():
         return _summary(directory.summary_json, read_object(directory.summary_json))
     data = read_object(directory.run_json) if directory.run_json.is_file() else None
-    if data is not None and data.get("state") == RUNNING:
-        newest_s = max((path.stat().st_mtime for path in directory.path.iterdir()), default=0.0)
-        if time.time() - newest_s < _STILL_WRITTEN_S:
-            what = f"{_short(directory.path)}: this run is still in progress, or was killed just now"
-            raise UsageError(what, "wait until it ends")
     if directory.report.is_file() and (data is None or not directory.samples.is_file()):
         return None
     from harness.report.files import summary_of_run  # imported late: most runs have a report

@@ -24,9 +24,10 @@ _HIDDEN_RATIO = 0.05
 _ANSWERS = frozenset({"404", "409", "410", "412", "416"})
 _OF_5XX, _UNANSWERED = "5xx", "without an answer"
 _REFUSED = (
-    "The share of errors lacks them. An assertion ignores the status (assume_success), or a script sets the success. "
-    "If they are meant, assert on their code, such as 401."
+    "The share of errors lacks them. An assertion ignores the status (assume_success), or a script sets the success."
 )
+_MEANT = "If they are meant, assert on their code, such as 401."
+_MEANT_IN_FILE = "Whether they are meant, this file does not say: lth run knows a plan that asserts on their code."
 _REPEATED = (
     "The share of errors lacks them, and their times are part of the next try's. Leave httpclient4.retrycount at 0."
 )
@@ -103,8 +104,9 @@ def _with_refused(evidence: Evidence, sides: Sides) -> Sides:
     codes = " or ".join(kind for kind, _ in kinds.most_common(_NAMED_MOST))
     said = " or ".join([f"of {codes}"] * bool(codes) + [_UNANSWERED] * bool(unanswered))
     brief = f"{what} {said} counted as success ({named(sorted(labels, key=lambda label: -labels[label]))})"
+    meant = _MEANT if evidence.run else _MEANT_IN_FILE
     ratio = _successes(wrong) / sum(code.sample_count for code in evidence.codes if not code.is_transaction)
-    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REFUSED)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=f"{_REFUSED} {meant}")
 
 
 def refused(evidence: Evidence) -> tuple[CodeCount, ...]:

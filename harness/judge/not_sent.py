@@ -62,15 +62,15 @@ def _most_off(evidence: Evidence, counts: Mapping[str, int]) -> _Off | None:
     """
     labels = [one for one in evidence.whole_labels if not one.is_transaction]
     whole, unsent = sum(one.sample_count for one in labels), sum(counts.values())
-    if whole > unsent and _is_off(labels, counts):
+    if whole > unsent and is_off(labels, counts):
         return _Off("", unsent / whole)
-    partly = [one for one in labels if one.counts.sent_bytes != 0 and one.label in counts and _is_off([one], counts)]
+    partly = [one for one in labels if one.counts.sent_bytes != 0 and one.label in counts and is_off([one], counts)]
     off = [_Off(one.label, counts[one.label] / one.sample_count) for one in partly]
     return max(off, key=lambda one: one.ratio, default=None)
 
 
-def _is_off(labels: Sequence[LabelFigures], counts: Mapping[str, int]) -> bool:
-    """Return whether the rate, or the average, is another one without the rows that are no requests."""
+def is_off(labels: Sequence[LabelFigures], counts: Mapping[str, int]) -> bool:
+    """Return whether the rate, or the average, is another one without so many rows of the labels."""
     count, time_ms = sum(one.sample_count for one in labels), sum(one.counts.elapsed_sum_ms for one in labels)
     unsent = sum(counts.get(one.label, 0) for one in labels)
     unsent_ms = sum(one.counts.elapsed_sum_ms for one in labels if counts.get(one.label) == one.sample_count)

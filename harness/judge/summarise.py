@@ -57,6 +57,7 @@ class SummaryOptions:
     whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
     are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
     `jobs` are those of the run. `goal` is judged in place of the run's own. `beside` is what the agent counted.
+    `ended` is the run of samples that are judged without it: only how it ended counts.
     """
 
     window: Window | None = None
@@ -71,6 +72,7 @@ class SummaryOptions:
     goal: Goal | None = None
     beside: BesideFigures | None = None
     threads: ThreadEvidence = NO_ROWS
+    ended: RunRecord | None = None
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -148,7 +150,7 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, weakening.warnings, judged, errors, account),
+        verdict=judge(evidence, weakening.warnings, judged, errors, account, run or options.ended),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,

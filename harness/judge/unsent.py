@@ -44,6 +44,10 @@ _CONDITIONS = (
     "An If then skips its steps, a While never ends, and a Switch sends its first step. Look in jmeter.log. Put "
     'operators into a function, as in ${__jexl3("${x}" == "1")}, and look for a misspelt name of it.'
 )
+_UNSET = (
+    "JMeter compares the name itself, so the answer is always the same. Look for a misspelt name, or a column that the "
+    "data file lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
+)
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
 _IDLE = (
     "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
@@ -60,10 +64,14 @@ _ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and
 
 
 class _Unsent(NamedTuple):
-    """Labels that were never sent: of steps that every user must send, and of steps that the plan's logic may skip."""
+    """Labels that were never sent: of steps that every user must send, and of steps that the plan's logic may skip.
+
+    `unset` are those that it skips because of a variable that nothing sets, by the variable.
+    """
 
     certain: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    unset: Mapping[str, Sequence[str]] = {}
 
 
 class _Doubt(NamedTuple):
@@ -131,6 +139,10 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         brief, advice = doubt
     elif unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
+    elif unsent.unset:
+        variables, labels = unsent.unset, [label for labels in unsent.unset.values() for label in labels]
+        names = named([f"${{{variable}}}" for variable in variables])
+        brief, advice = f"Never sent: {named(labels)}; conditions compare {names}, which nothing sets", _UNSET
     elif ended := _ended_steps(evidence):
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
@@ -249,7 +261,11 @@ def _unsent_steps(evidence: Evidence) -> _Unsent:
     sent = {_plain(label) for label in evidence.sent} | _ignored(evidence)
     unsent = [step for step in run.steps if _plain(step.label) not in sent]
     certain, skipped = (tuple(one.label for one in unsent if one.may_be_skipped is may) for may in (False, True))
-    return _Unsent(certain, skipped)
+    unset = defaultdict[str, list[str]](list)
+    for step in unsent:
+        if step.may_be_skipped and step.unset:
+            unset[step.unset].append(step.label)
+    return _Unsent(certain, skipped, unset)
 
 
 def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:

@@ -151,13 +151,14 @@ def judge(
     groups: RunGroups | None,
     errors: Sequence[ErrorKind],
     account: Mapping[str, Sides],
+    run: RunRecord | None,
 ) -> Verdict:
     """Return the verdict from the load's TOTAL, from the lines of the account by their codes, and how the run ended.
 
-    `groups` is None without a sample of the load. A run that a stop condition ended is DOUBTFUL, because it is shorter
-    than requested, and missed a goal. It may have fewer users and any number of errors.
+    `groups` is None without a sample of the load. How `run` ended counts, also where the evidence lacks it. A run that
+    a stop condition ended is DOUBTFUL, because it is shorter than requested, and missed a goal. It may have fewer users
+    and any number of errors.
     """
-    run = evidence.run
     early = run.stopped_early if run else ""
     total = groups.whole.total if groups else None
     reasons = [*_reasons(total, run, errors, evidence.outage), *dead_users(evidence), *false_clock(evidence)]

@@ -47,7 +47,6 @@ ORDER = (
     "too-few-samples",
     "few-samples",
     "coarse-clock",
-    "sub-samples",
     "alike-labels",
     "numbered-labels",
     "late-end",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from statistics import median
@@ -248,13 +248,27 @@ def _parents(threads: _Threads, clock_ms: int) -> tuple[str, ...]:
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
             together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))
+    by_name = _parents_by_name(threads.values(), counts)
     parents = [
         label
         for label, count in counts.items()
-        if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or f"{label}{FIRST_SUB_SAMPLE}" in counts
+        if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or label in by_name
     ]
     inner = Counter(row.label for own in threads.values() for row in _inside(own, parents))
     return tuple(label for label in parents if inner[label] < _PARENTS_RATIO * counts[label])
+
+
+def _parents_by_name(threads: Iterable[Sequence[Sample]], counts: Mapping[str, int]) -> Collection[str]:
+    """Return the labels after which JMeter named the first part of samples: rows within one of the label."""
+    parts = {f"{label}{FIRST_SUB_SAMPLE}": label for label in counts if f"{label}{FIRST_SUB_SAMPLE}" in counts}
+    inside = Counter[str]()
+    for own in threads if parts else ():
+        until_ms: dict[str, int] = {}
+        for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms, row.label)):
+            until_ms[row.label] = max(row.end_ms, until_ms.get(row.label, 0))
+            if row.label in parts:
+                inside[row.label] += row.end_ms <= until_ms.get(parts[row.label], 0)
+    return {label for part, label in parts.items() if inside[part] >= _PARENTS_RATIO * counts[part]}
 
 
 def _inside(own: Sequence[Sample], labels: Sequence[str]) -> Iterator[Sample]:

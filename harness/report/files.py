@@ -37,7 +37,7 @@ from harness.report.results import chart_path
 from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.jmeter.exchanges import Exchange, parse_exchanges
-from harness.run.record import RUNNING, RunRecord
+from harness.run.record import RunRecord
 from harness.run.recorders import read_all
 from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.recorder import Reading
@@ -60,8 +60,7 @@ def summary_of_run(
         todo = "name a run's folder, or make a run of a file with samples: --into reports/PLAN/run-01_1"
         raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", todo)
     run, tally, inputs = counted.run, counted.tally, counted.inputs
-    if run.state == RUNNING and directory.is_held:
-        raise UsageError(f"{run.id}: it is running", "wait: its report is written at its end")
+    directory.refuse_running(run)
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)
     observed = _observed(directory, run, tally, window, may_write=may_write)

@@ -37,8 +37,8 @@ _SECONDS = range(10**9, 10**10)
 class Counting:
     """How bare JTLs are read and counted; `columns` are those of files without a header line.
 
-    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report. `goal` is
-    judged. With `successful` a group has the successful samples of the load.
+    With `run` its once-per-user steps are a separate group, the steady window is the one of its report, and the verdict
+    says how it ended. `goal` is judged. With `successful` a group has the successful samples of the load.
     """
 
     window: WindowSpec = WHOLE
@@ -53,16 +53,22 @@ class Counting:
 
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
-    """Return the record of the run that all inputs belong to; None without such a run, or if it is unreadable."""
+    """Return the record of the run that all inputs belong to; None without such a run, or if it is unreadable.
+
+    UsageError while the run goes on.
+    """
     folders = {given.path.parent if given.path else None for given in inputs}
     folder = folders.pop() if len(folders) == 1 else None
     if folder is None or not (folder / "run.json").exists():
         return None
     from harness.run.directory import RunDirectory  # imported late: most JTLs belong to no run
 
+    directory, run = RunDirectory(folder), None
     with suppress(UsageError):
-        return RunDirectory(folder).read_run()
-    return None
+        run = directory.read_run()
+    if run:
+        directory.refuse_running(run)
+    return run
 
 
 def _load_summarise() -> None:
@@ -129,6 +135,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         silences=silences_of(inputs, tally, once_labels, counting.columns),
         goal=counting.goal,
         threads=rows(),
+        ended=counting.run,
     )
     summary = summarise(tally, _name_of(tally), options=options)
     return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary

@@ -26,7 +26,7 @@ from harness.report.merge import MergedPart, check_parts, merged_record
 from harness.run.directory import RunDirectory, reserve
 from harness.run.jmeter.exchanges import joined_exchanges
 from harness.run.kinds import RUN_NAME, short_name
-from harness.run.names import full_path
+from harness.run.names import find_paths
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import COLUMNS, FILE_NAME, rows_at
 
@@ -65,9 +65,9 @@ def _named(given: Sequence[str], reports: Path) -> list[_Named]:
         name, equals, path = text.partition("=")
         has_name = bool(equals) and bool(name) and "/" not in name and not Path(text).exists()
         wanted = Path(path if has_name else text)
-        part_path = next((one for base in (Path(), reports) if (one := full_path(base / wanted)).exists()), None)
-        if part_path is None:
-            raise UsageError(f"{wanted}: not found", "name the folders of runs, or JTLs")
+        part_path, *others = find_paths([path if has_name else text], reports)
+        if others:
+            raise UsageError(f"{wanted}: {1 + len(others)} runs", "name each of them")
         pairs.append((name if has_name else "", part_path))
     paths = [Path(os.path.normpath(path)) for _, path in pairs]
     bare = {path.with_name(short_name(path.name)): None for path in paths}

@@ -25,7 +25,7 @@ from harness.base.writable import FULL, TODO, writing_into
 from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.run import kinds
 from harness.run.kinds import RUN_NAME
-from harness.run.record import RunRecord
+from harness.run.record import RUNNING, RunRecord
 
 R = TypeVar("R", bound=Record)
 
@@ -180,6 +180,11 @@ class RunDirectory:
         finally:
             os.close(handle)
         return False
+
+    def refuse_running(self, run: RunRecord) -> None:
+        """Raise UsageError while the run goes on; `run` is its record."""
+        if run.state == RUNNING and self.is_held:
+            raise UsageError(f"{run.id}: it is running", "wait: its report is written at its end")
 
     def discard(self) -> None:
         """Remove the directory of a run that measured nothing, and the plan's folder if it is then empty."""

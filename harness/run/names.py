@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.paths import GLOB_CHARACTERS
 from harness.base.project import current_project
 from harness.base.s3_address import SCHEME
+from harness.jtl.inputs import STANDARD_INPUT
 from harness.run.kinds import RUN_NAME, full_names
 from harness.run.newest_files import newest_run
 
@@ -47,6 +49,31 @@ def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "na
     if others:
         raise UsageError(f"{name}: {1 + len(others)} runs", only_one)
     return path.resolve()
+
+
+def as_samples(name: str, reports_dir: Path) -> list[str]:
+    """Return the paths of the samples that a name means, for a reader of files.
+
+    An existing file, a pattern of some, standard input and an S3 object stay as they are. Any other name is that of a
+    run, or a pattern of runs, as for `find_paths`: its folder is returned. What is neither stays as it is, too, unless
+    it looks like a run; the reader says what is wrong with it. UsageError for a run without a folder.
+    """
+    is_file = Path(name).exists() or Path(name).is_symlink()
+    if GLOB_CHARACTERS & set(name):
+        is_file |= any(glob.iglob(name, recursive=True))  # noqa: PTH207 - Path.glob accepts no absolute patterns
+    if is_file or name == STANDARD_INPUT or name.startswith(SCHEME):
+        return [name]
+    try:
+        paths = find_paths([name], reports_dir)
+    except UsageError:
+        if _NEWEST.fullmatch(name) or Path(name).name.startswith("run-"):
+            raise
+        return [name]
+    if gone := next((path for path in paths if not path.exists()), None):
+        what = f"{gone.parent.name}/{gone.name}: its samples are not on this machine"
+        raise UsageError(what, "lth pull fetches samples")
+    here = Path.cwd()
+    return [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in paths]
 
 
 def in_plan(names: Iterable[str], plan: str | None) -> list[str]:

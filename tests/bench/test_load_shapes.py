@@ -124,6 +124,7 @@ def test_good_loads_of_all_shapes_are_valid():
             for kind, size in (
                 *((f"slower for {ratio} % of the run", "× 4") for ratio in (20, 40)),
                 ("slower for 40 % of the run", "× 10"),
+                *(("redirects beside their requests", size) for size in ("10 %", "100 %")),
                 *(("slower and slower after 50 % of the run", size) for size in ("to × 2", "to × 3")),
                 ("one stall", "20 % of the run"),
                 ("errors from 60 % of the run on", "20 %"),

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.base.project import current_project
+from harness.run.directory import RunDirectory
+from harness.run.record import RUNNING
 from tests.support.commands import command
 from tests.support.paths import ROOT
-from tests.support.report_folder import add_run
+from tests.support.report_folder import add_run, add_samples
 from tests.support.terminals import in_terminal, screen
 
 LOADTEST = 'format_version = 1\nplan = "shop"\n'
@@ -114,6 +116,37 @@ def test_the_newest_runs_are_names_of_the_projects_plan():
 def test_a_name_that_two_plans_have_is_that_of_the_projects_plan():
     assert "reports/shop/pinned.toml: baseline is run-01_2" in printed("baseline", "run-01_2")
     assert "reports/other/pinned.toml: baseline is run-01_2" in printed("baseline", "run-01_2", "-p", "other")
+
+
+@pytest.mark.real
+def test_a_run_has_one_name_for_all_that_read_samples_also_while_it_has_no_report(project):
+    reports = project / "reports"
+    (reports / "shop" / "run-02_1").rename(reports / "shop" / "run-05_1-d520")
+    whole = printed("table", "shop/run-05_1-d520")
+    for name in ("shop/run-05_1", "run-05_1-d520", "run-05_1", "run-05_*", reports / "shop" / "run-05_1-d520"):
+        assert printed("table", name) == whole
+        assert "tally: 120 samples" in printed("tally", name, "-o", project / "x.tally")
+    assert "did you mean shop/run-05_1-d520?" in refused("table", "shop/run-05_1-d521")
+
+
+@pytest.mark.real
+def test_a_table_of_a_run_says_how_it_ended(project):
+    killed = "the harness was killed before this run ended"
+    ends = {
+        "run-06_1-d520": ({"state": RUNNING}, 3, f"INVALID: {killed}."),
+        "run-07_1-d520": ({"interrupted": True}, 130, "INTERRUPTED: stopped by hand before its end: "),
+        "run-08_1-d520": ({"stop_reasons": ("JMeter ended with code 1",)}, 3, "INVALID: JMeter ended with code 1."),
+        "run-09_1-d520": ({}, 0, ""),
+    }
+    for name, (changes, code, said) in ends.items():
+        add_samples(project / "reports", f"shop/{name}", **changes)
+        done = command("lth", "table", f"shop/{name}", "--sure")
+        assert (done.returncode, said in done.stdout, "| Pay" in done.stdout) == (code, True, True), done
+        assert ("VALID" in done.stdout) is bool(code and "INVALID" in said)
+    with RunDirectory(project / "reports" / "shop" / "run-06_1-d520").held():
+        for verb in (("table",), ("report",), ("tally", "-o", "x.tally"), ("compare", "-1")):
+            said = refused(*verb, "shop/run-06_1")
+            assert said == f"lth {verb[0]}: shop/run-06_1-d520: it is running; wait: its report is written at its end\n"
 
 
 @pytest.mark.real

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from harness.compare.sides import Found, short_names
 from harness.compare.sources import read_result
 from harness.judge.summarise import summarise
 from harness.judge.summary import FORMAT_VERSION
-from harness.run.directory import json_text
+from harness.run.directory import RunDirectory, json_text
 from harness.run.names import find_paths, in_plan
 from harness.run.record import RUNNING
 from tests.support.factories import record, tally_of, two_users
@@ -161,16 +160,12 @@ def test_a_run_without_json_is_counted_from_its_samples(reports):
 
 
 def test_a_run_in_progress_is_refused(reports):
-    started(reports)
-    with pytest.raises(UsageError, match="tiny/run-01_1: this run is still in progress"):
+    with RunDirectory(started(reports)).held(), pytest.raises(UsageError, match="tiny/run-01_1: it is running; wait"):
         find_results(["run-01_1"], reports)
 
 
 def test_a_run_whose_harness_was_killed_is_read_and_is_invalid(reports):
-    path = started(reports)
-    for file in path.iterdir():
-        os.utime(file, (1, 1))
-    assert read_result(path).verdict.state == "INVALID"
+    assert read_result(started(reports)).verdict.state == "INVALID"
 
 
 def test_json_of_a_newer_format_is_refused(reports):

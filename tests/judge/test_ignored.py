@@ -151,7 +151,10 @@ NO_ANSWER = "Non HTTP response code: java.net.SocketTimeoutException"
 def test_refusals_that_count_as_successes_are_a_doubt_of_a_run_and_of_a_bare_file(bad_code, text):
     samples = users_of()
     samples[:400] = [one._replace(code=bad_code) for one in samples[:400]]
-    for summary in (with_codes(bad_code, 400, (PlanStep("Pay", False),)), summary_of(samples)):
+    whether_meant = "If they are meant, assert on their code", "Whether they are meant, this file does not say"
+    summaries = (with_codes(bad_code, 400, (PlanStep("Pay", False),)), summary_of(samples))
+    for summary, meant in zip(summaries, whether_meant, strict=True):
+        assert meant in next(one.text for one in summary.warnings if one.code == "offered-read")
         assert (line(summary, "offered-read").balance, line(summary, "offered-read").text) == (Balance.DOUBT, text)
         assert odd_codes(summary) == []  # no footnote tells them again
     assert odd_codes(with_codes(bad_code, 250, (PlanStep("Pay", False),))) == [bad_code]

@@ -6,8 +6,11 @@ import pytest
 
 from harness.jtl.inputs import resolve
 from harness.judge.account import Balance
+from harness.plan.jmx.steps import PlanStep
 from harness.report.jtls import summary_of_jtls
 from tests.judge.test_account_lines import line
+from tests.support.factories import record, sample
+from tests.support.summaries import summary_of
 
 COLUMNS = (
     "timeStamp,elapsed,label,responseCode,threadName,success,bytes,sentBytes,grpThreads,allThreads,Latency,Connect"
@@ -182,20 +185,60 @@ def test_good_files_are_not_doubted_for_their_rows(tmp_path, which):
     assert (found.balance, found.text) == (Balance.BALANCED, "")
 
 
+def with_redirects(rows, share=1.0, label="Home"):
+    """Return rows with those of two redirects within so many of a label's, as JMeter writes and names them."""
+    numbers, found = random.Random(7), list(rows)
+    for row in rows:
+        if row[2] == label and numbers.random() < share:
+            half_ms = row[1] // 2
+            found.append([row[0], half_ms, f"{label}-0", *row[3:]])
+            found.append([row[0] + half_ms, row[1] - half_ms, f"{label}-1", *row[3:]])
+    return in_order(found)
+
+
+NUMBERED = rows_of(labels={"Cart": 60, "Cart-0": 50, "Cart-1": 50}, pause_ms=100)
+
+
 @pytest.mark.parametrize(
-    ("rows", "text"),
+    ("rows", "stated", "text"),
     [
-        (with_parts(PAUSED), "Rows include other rows of their thread (Home, Search, Pay): TOTAL counts both."),
-        (with_transactions(PAUSED), "Rows include other rows of their thread (Order): TOTAL counts both."),
-        (with_transactions(BUSY), "Rows include other rows of their thread (Order): TOTAL counts both."),
-        (PAUSED, ""),
-        (ticks(BUSY, 100), ""),
+        (with_parts(PAUSED), "Home, Search, Pay", "25 % of the rows include others"),
+        (with_transactions(PAUSED), "Order", "25 % of the rows include others"),
+        (with_transactions(BUSY), "Order", "25 % of the rows include others"),
+        (with_redirects(PAUSED), "Home", "20 % of the rows include others"),
+        (with_redirects(BUSY, label="Pay"), "Pay", "20 % of the rows include others"),
+        (with_redirects(ticks(BUSY, 10)), "Home", "20 % of the rows include others"),
+        # Too few to move a number by much.
+        (with_redirects(PAUSED, share=0.1), "Home", ""),
+        (PAUSED, "", ""),
+        (ticks(BUSY, 100), "", ""),
+        (NUMBERED, "", ""),
+        (ticks(NUMBERED, 10), "", ""),
     ],
 )
-def test_rows_that_include_others_are_named(tmp_path, rows, text):
-    warnings = {one.code: one.text for one in summary(tmp_path, rows).warnings}
-    assert warnings.get("sub-samples", "").startswith(text)
-    assert ("sub-samples" in warnings) is bool(text)
+def test_rows_that_include_others_are_doubted_where_total_is_off(tmp_path, rows, stated, text):
+    found = line(summary(tmp_path, rows), "read-counted")
+    assert found.right.partition("; rows that include others: ")[2] == stated
+    assert found.text == (text and f"{text}, and TOTAL counts both ({stated})")
+
+
+@pytest.mark.parametrize(
+    ("steps", "balance"),
+    [
+        ((), Balance.DOUBT),
+        ((PlanStep("Cart", False),), Balance.DOUBT),
+        ((PlanStep("Cart", False), PlanStep("Cart-0", False)), Balance.BALANCED),
+    ],
+)
+def test_rows_of_a_run_are_parts_by_their_names_unless_the_plan_has_such_steps(steps, balance):
+    samples = [
+        sample(label, ms, 1000 * at, thread_name=f"Users 1-{at % 2 + 1}", all_threads=2)
+        for at in range(120)
+        for label, ms in (("Cart", 300), ("Cart-0", 100), ("Cart-1", 200), ("Pay-0", 50))
+    ]
+    found = line(summary_of(samples, record(steps=steps)), "read-counted")
+    assert found.balance is balance
+    assert found.text == ("25 % of the rows include others, and TOTAL counts both (Cart)" if found.text else "")
 
 
 @pytest.mark.parametrize(("ratio", "share"), [(0.5, 28), (0.8, 14)])

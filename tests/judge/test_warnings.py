@@ -318,10 +318,3 @@ def test_a_file_over_more_than_a_month_has_a_warning_and_no_time_series():
 
 def test_a_jtl_without_a_run_has_no_warning_about_a_run():
     assert set(warnings_of(two_users(), usage=(usage("host", 2.0),))) == {"few-samples"}
-
-
-def test_sub_samples_in_rows_of_their_own_are_a_warning():
-    samples = [sample("Cart"), sample("Cart-0"), sample("Cart-1"), sample("Pay-0")]
-    text = warnings_of(samples)["sub-samples"]
-    assert "beside their request (Cart): TOTAL counts both" in text
-    assert "sub-samples" not in warnings_of([sample("Cart"), sample("Cart-1"), sample("Pay-0")])

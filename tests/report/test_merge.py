@@ -260,7 +260,7 @@ def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
     jtl = f"{two_runs[0]}/samples.jtl"
     for arguments, message in (
         ([two_runs[0]], "--merge needs at least two runs"),
-        ([*two_runs, "gone"], "gone: not found"),
+        ([*two_runs, "gone"], "gone: neither a file nor a run in reports/"),
         ([two_runs[0], two_runs[0]], "the same run"),
         ([two_runs[0], jtl], "run folders and JTL files cannot be merged together"),
         ([*two_runs, "--into", str(tmp_path / "x")], "not the name of a run"),

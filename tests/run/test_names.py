@@ -12,9 +12,10 @@ from harness.kinds.overload.record import OverloadRecord
 from harness.run import kinds
 from harness.run.directory import ID_VARIABLE, reserve
 from harness.run.kinds import RUN_NAME, full_names, short_name
-from harness.run.names import find_paths, find_run, full_path
+from harness.run.names import as_samples, find_paths, find_run, full_path
 from harness.storage.stored_runs import RunKey, StoredRun, Wanted, parse_folder
 from harness.sweep.record import SweepRecord
+from tests.support.report_folder import run_folder
 
 
 @pytest.fixture
@@ -181,3 +182,26 @@ def test_stored_runs_have_short_names_and_old_keys_remain_valid():
         assert [run.key.run_id for run in Wanted((name,)).of(runs)] == found
     with pytest.raises(UsageError, match=r"choose one: tiny/run-07_3-4f2a, tiny/run-07_3-9999$"):
         Wanted(("run-07_3",)).of(runs)
+
+
+NAMES = ("tiny/run-01_1-4f2a", "tiny/run-01_1", "run-01_1-4f2a", "run-01_1", "-1", "tiny/-1", "run-01_*", "tiny/run-*")
+
+
+@pytest.mark.parametrize("name", [*NAMES, "reports/tiny/run-01_1-4f2a", "reports/tiny/run-01_1"])
+def test_samples_are_found_by_each_name_of_a_run(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    reports_with(tmp_path / "reports")
+    run_folder(tmp_path / "reports", "tiny/run-01_1-4f2a")
+    assert as_samples(name, tmp_path / "reports") == ["reports/tiny/run-01_1-4f2a"]
+
+
+def test_names_of_files_are_left_to_their_reader_and_wrong_ones_of_runs_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    reports = reports_with(tmp_path / "reports", "run-02_1-4f2a")
+    (tmp_path / "run-9.jtl").touch()
+    for name in ("-", "s3://bucket/run-01_1", "run-9.jtl", "*.jtl", "gone.jtl", "no-*.jtl", str(reports)):
+        assert as_samples(name, reports) == [name]
+    with pytest.raises(UsageError, match="run-07_1: neither a file nor a run in reports/; did you mean run-02"):
+        as_samples("run-07_1", reports)
+    with pytest.raises(UsageError, match="tiny/run-02_1-4f2a: its samples are not on this machine; lth pull"):
+        as_samples("run-02_1", reports)

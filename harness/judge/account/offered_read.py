@@ -1,13 +1,12 @@
 """Compares the rows that JMeter wrote with those that were read.
 
-Seen: Rows are missing, too many, or unreadable, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
-while without a stall. Or the plan or a tool hid failures or slow results, the client repeated requests, or rows are
-none, or sums of several.
+Seen: Rows are missing, too many, or unreadable (INVALID from 3 % on), or none ended for a while without a stall. The
+plan or a tool hid failures or slow results, the client repeated requests, or rows are none, or sums.
 
 Why it matters: Lost rows are often the failures.
 
-What to do: Look in `jmeter.log` for a full disk or a kill. Let the writer quote delimiters. Or count one
-part: `lth table FILE --window FROM..TO`.
+What to do: Look in `jmeter.log` for a full disk or a kill, and quote delimiters. Or count one part: `lth
+table FILE --window FROM..TO`. A 401 that is meant: run its plan, with an assertion.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compares the whole load with the measurement window: the rest must be ramp-up, warm-up or tail by its figures.
 
-Seen: The part left out is slower than the part counted, or fails more often, and is no warm-up. Or setUp or a step
-before the window failed, or requests of an open load had no answer.
+Seen: The part left out is slower, or fails more often, and is no warm-up. Or setUp or a step before the window failed,
+requests of an open load had no answer, or TOTAL counts samples and their parts.
 
 Why it matters: The window is then the half that flatters, and what went wrong is in no number.
 
@@ -18,6 +18,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
+from harness.judge.included import with_included
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.distributions import binomial_at_most
 from harness.metrics.figures import ONCE, SETUP, LabelFigures
@@ -43,6 +44,10 @@ PART_LEAST_S, _PART_RESPONSES, _SAMPLES_LEAST = 10, 5.0, 50
 
 def measure(evidence: Evidence) -> Sides:
     """Return the samples of the whole load, and those of the window."""
+    return with_included(evidence, _measured(evidence))
+
+
+def _measured(evidence: Evidence) -> Sides:
     whole, counted, window = evidence.whole, evidence.load, evidence.window
     if whole is None:
         return Sides()
@@ -195,10 +200,10 @@ LINE = LineKind(
     code="read-counted",
     since="1.2.0",
     title="read = counted",
-    concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
+    concerns=(ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT),
     is_of_answers=True,
     hides=_FOLLOW,
-    formerly=("fast-warm-up",),
+    formerly=("fast-warm-up", "sub-samples"),
     page=__doc__,
     measure=measure,
 )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.plan.jmx.conditions import ConditionVariables
 from harness.plan.jmx.elements import Effect, class_of, effect_of
 from harness.plan.jmx.think_time import is_pause
 from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, has_http, load_groups, plan_tree
@@ -39,7 +40,7 @@ class PlanStep:
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
     With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it, and
     with `checks_code` an assertion or a script decides on its code. The times of a transaction may include the pauses
-    of its users.
+    of its users. A condition above it compares the variable `unset`, which nothing in the plan sets.
     """
 
     label: str
@@ -49,6 +50,7 @@ class PlanStep:
     expects_5xx: bool = False
     checks_code: bool = False
     includes_pauses: bool = False
+    unset: str = ""
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -57,11 +59,14 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     A step whose label only the run knows is left out, and so is what a parent transaction hides. Nothing is known of a
     plan in which code may change labels.
     """
-    nodes = enabled_nodes(plan_tree(jmx))
+    tree = plan_tree(jmx)
+    nodes = enabled_nodes(tree)
     if any(CODE.search(node.kind) and (_RENAMES.search(_code(node)) or node.value("filename")) for node in nodes):
         return ()
     own = [group for group in load_groups(nodes) if group.name in (groups or (LOAD_GROUP,))]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
+    conditions = ConditionVariables.of(tree, values, jmx.parent)
+    unset: dict[str, str] = {}
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
     cached: dict[str, bool] = {}
@@ -75,12 +80,20 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
                 skipped[label] = skipped.get(label, True) and (leaves_out or not is_certain)
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
                 cached[label] = cached.get(label, True) and may_be_cached(node)
+                unset[label] = unset.get(label, "?") and conditions.unset_above(node)
                 erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
                 checked |= {label} if any(map(_checks_code, node.in_scope())) else set()
                 pausing |= {label} if _includes_pauses(node) else set()
     return tuple(
         PlanStep(
-            label, skipped[label], ending[label], cached[label], *(label in of for of in (erring, checked, pausing))
+            label,
+            skipped[label],
+            ending[label],
+            cached[label],
+            label in erring,
+            label in checked,
+            label in pausing,
+            unset[label],
         )
         for label in skipped
     )

@@ -35,8 +35,8 @@ _LOG_BUFFERS = "-Dlog4j2.enable.threadlocals=false -Dlog4j2.enable.direct.encode
 _SHADOW, _SMALL_STACKS = "-XX:StackShadowPages=10", ("x86_64", "AMD64")
 # Each thread would have one of 16 arenas of memory outside the heap, or more, which stay as large as they once were.
 _ARENAS = "2"
-# What Java's compilers have used goes back to the system then, in pieces of 32,752 bytes, and not into gaps of the arenas:
-# 30 MB after the first seconds. Unzip.java spares the inflaters of responses that.
+# What Java's compilers have used goes back to the system then, in pieces of 32,752 bytes, and not into gaps of the
+# arenas: 20 to 30 MB after the first seconds. Unzip.java spares the inflaters of responses that.
 _MAPPED_BYTES = "32000"
 
 # The part of the new objects that may be in use when they are collected. As many users start, Java would give a third

@@ -172,3 +172,80 @@ def test_a_script_names_an_error_of_the_server_or_not(tmp_path, code, names):
     below = script("JSR223PostProcessor", "Decide", code)
     (step,) = steps_of(tmp_path, request(below=below))
     assert (step.expects_5xx, step.checks_code) == (names, names)
+
+
+def if_of(condition):
+    return element("IfController", "If", text("IfController.condition", condition), below=request(name="Pay"))
+
+
+_ASKED = '${__jexl3("${paid}" == "yes")}'
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        _ASKED, '"${paid}" == "yes"', '${__groovy("${paid}" == "yes" && ${__threadNum} > 0)}', '"${paid}" == ""',
+        '${__jexl3("${paid}" == "${__P(wanted,yes)}")}',
+    ],
+)  # fmt: skip
+def test_a_condition_that_compares_what_nothing_sets_is_known_by_the_variable(tmp_path, condition):
+    (step,) = steps_of(tmp_path, if_of(condition))
+    assert (step.may_be_skipped, step.unset) == (True, "paid")
+    deep = element("WhileController", "While", text("WhileController.condition", condition), below=request(name="Pay"))
+    assert [one.unset for one in steps_of(tmp_path, element("GenericController", "Part", below=deep))] == ["paid"]
+    # What is sent, a comment and a read set nothing.
+    reads = script("JSR223PreProcessor", "Reads", "vars.put('total', '1' + \"${paid}\")")
+    argument = '<elementProp name="paid" elementType="HTTPArgument"><stringProp name="Argument.name">paid</stringProp>'
+    sends = request(f"{argument}</elementProp>", name="paid", path="/paid?paid=${paid}", below=reads)
+    assert {one.label: one.unset for one in steps_of(tmp_path, if_of(condition) + sends)} == {"Pay": "paid", "paid": ""}
+    # Elsewhere it is sent whatever the condition says.
+    assert [one.unset for one in steps_of(tmp_path, if_of(condition) + request(name="Pay"))] == [""]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        # Asks whether it is set.
+        '${__jexl3("${paid}" == "\\${paid}")}', '"${paid}" != "\\${paid}" && "${paid}" == "yes"',
+        '${__groovy("${paid}".startsWith("$"))}', '${__groovy("${paid}".contains("{"))}', '"${paid}" == "$" + "{paid}"',
+        "${__isVarDefined(paid)}", "${__groovy(vars.get('paid') == 'yes')}",
+        # A switch, what JMeter sets, and a text.
+        "${paid}", "${__jexl3(${JMeterThread.last_sample_ok})}", '${__jexl3("${__jm__Loop__idx}" == "1")}', "false",
+        '${__jexl3("${__P(paid,no)}" == "yes")}',
+    ],
+)  # fmt: skip
+def test_a_condition_that_asks_whether_a_variable_is_set_compares_nothing(tmp_path, condition):
+    assert [one.unset for one in steps_of(tmp_path, if_of(condition))] == [""]
+
+
+def _code(code):
+    return request(name="First", below=script("JSR223PostProcessor", "Sets", code))
+
+
+@pytest.mark.parametrize(
+    ("sets", "name"),
+    [
+        (element("RegexExtractor", "Finds", text("RegexExtractor.refname", "paid")), "paid"),
+        (element("RegexExtractor", "Finds", text("RegexExtractor.refname", "paid")), "paid_matchNr"),
+        (element("RegexExtractor", "Finds", text("RegexExtractor.refname", "paid")), "paid_2_g1"),
+        (element("JSONPostProcessor", "Finds", text("JSONPostProcessor.referenceNames", "id; paid")), "paid_1"),
+        (element("CSVDataSet", "Rows", text("filename", "x.csv"), text("variableNames", "id,paid")), "paid"),
+        (element("CSVDataSet", "Rows", text("filename", "${file}"), text("variableNames", "")), "paid"),
+        (element("CounterConfig", "Counts", text("CounterConfig.name", "paid")), "paid"),
+        (element("ForeachController", "Each", text("ForeachController.returnVal", "paid")), "paid"),
+        (element("IncludeController", "Other file", text("IncludeController.includepath", "other.jmx")), "paid"),
+        (element("com.shop.Finds", "Own", text("Finds.target", "paid")), "paid"),
+        (request(name="First", path="/?x=${__RandomString(5,abc,paid)}"), "paid"),
+        (request(name="First", path="/?x=${__groovy(vars.put('paid'\\,'yes'))}"), "paid"),
+        (_code("vars.put('paid', prev.responseCode)"), "paid"),
+        (_code('vars.put("pa" + "id", prev.responseCode)'), "paid"),
+        (_code('def name = "paid"; ctx.getVariables().put(name, "yes")'), "paid"),
+        (_code('vars["pa${1}"] = 2'), "paid"),
+        (element("RegexExtractor", "Off", text("RegexExtractor.refname", "paid")).replace("<RegexExtractor ",
+            '<RegexExtractor enabled="false" ', 1), "paid"),
+    ],
+)  # fmt: skip
+def test_a_variable_that_something_in_the_plan_may_set_is_left_to_its_logic(tmp_path, sets, name):
+    found = {one.label: one.unset for one in steps_of(tmp_path, sets + if_of(_ASKED.replace("paid", name)))}
+    assert found["Pay"] == ""
+    assert {one.label: one.unset for one in steps_of(tmp_path, if_of(_ASKED))} == {"Pay": "paid"}

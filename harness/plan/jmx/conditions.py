@@ -1,0 +1,88 @@
+"""Finds the variables that conditions of a test plan compare, and that nothing in the plan can set.
+
+JMeter leaves the text ${name} in their place, so that the comparison has one answer for ever, as of a misspelt name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from harness.plan.jmx.elements import class_of
+from harness.plan.jmx.tree import CODE, VARIABLE, Node, texts_of
+from harness.plan.jmx.values import Values
+
+_CONDITIONS = {"IfController": "IfController.condition", "WhileController": "WhileController.condition"}
+_CALL = re.compile(r"\$\{__\w+\(?")
+# Of a text with another one of these signs, the plan may ask whether a variable is set: "${x}" == "\${x}".
+_ASKS = re.compile(r"[$\\{]")
+# What JMeter sets by itself, and the numbers and groups of what an extractor or a query finds: id_1, id_matchNr.
+_OF_JMETER = re.compile(r"(JMeterThread|START|TESTSTART)\.|__|COOKIE_")
+_ENDING = re.compile(r"(_\d+)?_(g\d*|matchNr|ALL|#|\d+)")
+# Elements that may set variables of any name: of another file, of code in Java, or of an answer.
+_ANY_NAME = ("IncludeController", "JavaSampler", "JUnitSampler", "RegExUserParameters")
+# Code that names the variable that it reads or sets, and code that may set others.
+_VARS = re.compile(
+    r"\bvars\b(?!\s*\.\s*(get|put|remove)(Object)?\s*\(\s*([\"'])[^\"'$]*\3\s*[,)])|JMeterVariables|getVariables"
+)
+
+
+@dataclass(frozen=True)
+class ConditionVariables:
+    """What the conditions of a plan compare; `nodes` are its elements.
+
+    What a disabled one sets was switched off on purpose.
+    """
+
+    nodes: Sequence[Node]
+    values: Values
+
+    @classmethod
+    def of(cls, tree: Node, values: Values, folder: Path) -> ConditionVariables:
+        """Return the conditions of a plan in `folder`; `values` has the properties of the run."""
+        nodes = (tree, *tree.walk_all())
+        return cls(nodes, Values.of(nodes, values.properties, folder))
+
+    def unset_above(self, node: Node) -> str:
+        """Return a variable that a condition above an element compares although nothing sets it; empty without any."""
+        for above in node.and_above():
+            key = _CONDITIONS.get(above.kind.rpartition(".")[2])
+            names = _compared(above.value(key)) if key else ()
+            if unset := next((name for name in names if not self._may_be_set(name)), ""):
+                return unset
+        return ""
+
+    def _may_be_set(self, name: str) -> bool:
+        if self._is_any_set or _OF_JMETER.match(name):
+            return True
+        names = {name, _ENDING.sub("", name)}
+        if any(one in known for one in names for known in (self.values.setters, self.values.variables)):
+            return True
+        words = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, names))})(?![\w.-])")
+        return any(words.search(text) for text in self._own_texts)
+
+    @cached_property
+    def _is_any_set(self) -> bool:
+        if "*" in self.values.setters or any(node.kind.rpartition(".")[2] in _ANY_NAME for node in self.nodes):
+            return True
+        return any(_VARS.search(text) for text in self._own_texts)
+
+    @cached_property
+    def _own_texts(self) -> Sequence[str]:
+        """The texts of code and of plugins, which may name variables anywhere, without the references to any."""
+        return [VARIABLE.sub("", text) for node in self.nodes for text in texts_of(node.element) if _is_own(node, text)]
+
+
+def _is_own(node: Node, text: str) -> bool:
+    known = class_of(node.kind)
+    return known is None or bool(known.plugin) or bool(CODE.search(node.kind)) or "vars" in text
+
+
+def _compared(condition: str) -> list[str]:
+    """Return the variables of a condition that does more than to ask for one, or whether it is set."""
+    names = VARIABLE.findall(condition)
+    rest = _CALL.sub("", VARIABLE.sub("", condition))
+    return [] if VARIABLE.fullmatch(condition.strip()) or _ASKS.search(rest) else names
