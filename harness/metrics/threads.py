@@ -168,9 +168,9 @@ def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
     users: Counter[tuple[str, str]] = Counter()
     for (host, name), count in Counter((row.host, row.thread_name) for row in rows).items():
         if group_of(name, "", frozenset()) == LOAD:
-            counts[_group_key(host, name)][name] = count
+            counts[host, name.rpartition("-")[0].rpartition(" ")[0]][name] = count
     for host, name, number in {(row.host, row.thread_name, row.group_threads) for row in rows[: (len(rows) + 1) // 2]}:
-        if (key := _group_key(host, name)) in counts:
+        if (key := (host, name.rpartition("-")[0].rpartition(" ")[0])) in counts:
             users[key] = max(users[key], number or 0)
     silent = {}
     for key, by_name in counts.items():
@@ -178,10 +178,6 @@ def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
         is_many = missing >= max(1, _RATIO_LEAST * users[key]) and median(by_name.values()) >= _ROWS_OF_THREAD
         silent[key] = (missing, users[key]) if is_many else (0, 0)
     return silent
-
-
-def _group_key(host: str, thread_name: str) -> tuple[str, str]:
-    return host, thread_name.rpartition("-")[0].rpartition(" ")[0]
 
 
 def _step_ms(times_ms: Iterable[int]) -> int:
