@@ -3,15 +3,17 @@
 Of the machine's cores others use two kinds: what the hypervisor gives to other virtual machines (stolen), and what
 processes use that the telemetry does not list. The interval is the one with the greatest sum of cores above a share of
 the machine's. It is evidence only when three things are true: the rest of the window lost less than half as much,
-response times in the interval are longer than in the rest, and the rest alone is steady.
+response times in the interval are longer than in the rest, and the rest alone is steady. Of seconds that are excluded
+as warm-up, in which the system became slower, only the first two.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from harness.base import units
 from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures, total
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window
@@ -32,7 +34,8 @@ class LostCpu:
     """The cores that others used on average from `from_s` to `to_s`, in seconds after the load began.
 
     `is_stolen` is True for the hypervisor, False for processes that are not listed. `during_ms` is the average response
-    time in the interval, `else_ms` that in the rest of the window.
+    time in the interval, `else_ms` that in the rest of the window. With `is_of_warm_up` the interval is before the
+    window, and `else_ms` that of the rest of the run.
     """
 
     is_stolen: bool
@@ -41,29 +44,47 @@ class LostCpu:
     to_s: int
     during_ms: float
     else_ms: float
+    is_of_warm_up: bool = False
+
+    def text(self, core_count: int) -> str:
+        """Return the sentence without its end: who used how much of the machine's cores, and when."""
+        who = "The hypervisor took" if self.is_stolen else "Other programs used"
+        of = units.plural(core_count, "core")
+        return f"{who} {self.cores:.1f} of {of} from {self.from_s} s to {self.to_s} s"
 
 
 def find_lost_cpu(
     window: Window, seconds: Sequence[SecondFigures], series: Sequence[UsageSeries], core_count: int
 ) -> LostCpu | None:
-    """Return the CPU that a window which is not steady lost in the seconds that make it so; None without.
+    """Return the CPU that the seconds lost which make a window unsteady, or a warm-up slower; None without.
 
     `seconds` and `series` are those of the whole run.
     """
-    if not window.reason:
+    is_of_warm_up = bool(window.slow_down and not window.reason)
+    if is_of_warm_up:
+        window = replace(window, from_s=0, to_s=window.from_s, length_s=window.from_s)
+    elif not window.reason:
         return None
+    last_s = len(seconds) if is_of_warm_up else window.to_s
     by_process = {one.process: one for one in series}
     stolen = _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
     for is_stolen, lost, ratio in ((True, stolen, STOLEN_CPU_RATIO), (False, _unlisted(by_process), OTHER_CPU_RATIO)):
         if interval := _interval(lost, window, ratio * core_count):
-            rest = [second for second in range(window.from_s, window.to_s) if second not in interval]
+            rest = [second for second in range(window.from_s, last_s) if second not in interval]
             others = [seconds[second] for second in rest]
-            is_steady = find_window(WindowSpec(STEADY), others, Drive(users_are_driven=False)).is_steady is True
             during_ms, else_ms = average_ms(seconds[interval.start : interval.stop]), average_ms(others)
             inside, outside = _mean(lost, interval), _mean(lost, rest)
-            if is_steady and inside > 2 * outside and during_ms and else_ms and during_ms >= _SLOWER_RATIO * else_ms:
-                return LostCpu(is_stolen, inside, interval.start, interval.stop, during_ms, else_ms)
+            if not during_ms or not else_ms or inside <= 2 * outside:
+                continue
+            if during_ms < (1 if is_of_warm_up else _SLOWER_RATIO) * else_ms:
+                continue
+            if is_of_warm_up or _is_steady(others):
+                return LostCpu(is_stolen, inside, interval.start, interval.stop, during_ms, else_ms, is_of_warm_up)
     return None
+
+
+def _is_steady(seconds: Sequence[SecondFigures]) -> bool:
+    return find_window(WindowSpec(STEADY), seconds, Drive(users_are_driven=False)).is_steady is True
 
 
 def _unlisted(by_process: Mapping[str, UsageSeries]) -> dict[int, float]:

@@ -1,5 +1,6 @@
 """CPU that others used: reported when it coincides with the seconds that make a run unsteady, and not otherwise."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from harness.judge.summarise import SummaryOptions, summarise, window_of
 from harness.judge.summary import Observed
 from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import WindowSpec, find_window
+from harness.metrics.window import Window, WindowSpec, find_window
 from harness.run.telemetry.table import UsageSeries
 from tests.support.factories import closed_load, record, sample, tally_of
 
@@ -97,6 +98,17 @@ def test_cpu_that_does_not_explain_the_slow_seconds_is_not_reported(found):
     seconds = seconds_with()
     assert find_window(WindowSpec("steady"), seconds, Drive(10)).is_steady is False
     assert lost(seconds, *found) is None
+
+
+def test_a_slow_warm_up_has_the_cpu_that_others_used_then():
+    seconds, window = seconds_with(range(8, 20)), Window("steady", 30, 118, 88, 121, warm_up_cut_s=30, is_steady=True)
+    slower = replace(window, slow_down="the average was 400 ms from 8 to 20 s, otherwise 200 ms")
+    host = series("host", lambda second: 1.9 if 5 <= second < 20 else 1.1)
+    own = series("jmeter", lambda _: 1.1)
+    found = find_lost_cpu(slower, seconds, [host, own], 2)
+    assert found.text(2) == "Other programs used 0.8 of 2 cores from 5 s to 20 s"
+    assert find_lost_cpu(window, seconds, [host, own], 2) is None
+    assert find_lost_cpu(slower, seconds, [series("host", lambda _: 1.9), own], 2) is None  # all the time
 
 
 def test_nothing_is_reported_when_the_rest_is_unsteady_too():

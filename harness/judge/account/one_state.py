@@ -65,13 +65,11 @@ def _ends_text(when: str) -> str:
 def _lost_cpu_text(evidence: Evidence) -> str:
     """Return a sentence about the CPU that the run lost, and a blank; empty without one."""
     lost = evidence.lost_cpu
-    if lost is None or evidence.run is None:
+    if lost is None or lost.is_of_warm_up or evidence.run is None:
         return ""
-    of = f"{lost.cores:.1f} of {units.plural(evidence.run.host.cpu_count, 'core')}"
-    what = f"The hypervisor took {of}" if lost.is_stolen else f"Other programs used {of}"
     during, rest = (units.average_text(average) for average in (lost.during_ms, lost.else_ms))
-    when = f"from {lost.from_s} s to {lost.to_s} s, when the average was {during} ms instead of {rest} ms"
-    return f"{what} {when}; without these seconds the run is steady. "
+    then = f"when the average was {during} ms instead of {rest} ms; without these seconds the run is steady"
+    return f"{lost.text(evidence.run.host.cpu_count)}, {then}. "
 
 
 LINE = LineKind(

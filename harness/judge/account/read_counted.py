@@ -68,11 +68,19 @@ def _measured(evidence: Evidence) -> Sides:
         return Sides(left, right, ratio, Balance.BALANCED)
     if window.slow_down:
         brief = f"The system became slower within the {window.warm_up_cut_s} s that are excluded as warm-up"
-        advice = f"In these seconds {window.slow_down}. Look at its CPU, memory and heap at that time."
+        advice = f"In these seconds {window.slow_down}. {_cause(evidence)}"
         return Sides(left, right, ratio, Balance.DOUBT, brief, advice)
     for brief in _worse_parts(evidence):
         return Sides(left, right, ratio, Balance.DOUBT, brief, _ADVICE)
     return Sides(left, right, ratio, Balance.BALANCED)
+
+
+def _cause(evidence: Evidence) -> str:
+    """Return the sentence about what made the system slower, or where to look for it."""
+    lost = evidence.lost_cpu
+    if lost and lost.is_of_warm_up and evidence.run:
+        return f"{lost.text(evidence.run.host.cpu_count)}. Run again when the machine is idle."
+    return "Look at its CPU, memory and heap at that time."
 
 
 def _hung_count(evidence: Evidence, whole: LabelFigures) -> int:

@@ -146,7 +146,8 @@ def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> WarningsF
         for code in account
     }
     hidden = {code for own in hides.values() for code in own}
-    if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
+    lost = evidence.lost_cpu
+    if lost and not lost.is_of_warm_up:  # not only a follow-up: it names who used the CPU in the seconds that differ
         hidden.discard(one_state.LINE.code)
     listed = tuple(
         RunWarning(kind.code, kind.full_text.format(**values), values.get("subject", ""))
