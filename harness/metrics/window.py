@@ -49,6 +49,8 @@ _FILLING_RESPONSES = 2
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
 # What is counted is slower by this ratio than what is cut: that is no warm-up. Averages that differ less are the same.
 _SLOWER_RATIO = 1.05
+# JMeter's times are whole ms: what was slower by less for a while, and is not counted, may be a start of a fast system.
+_CLOCK_MS = 1.0
 # A shorter pause is one of the runtime.
 _STALL_LEAST_S = 3.0
 # How the reason of a window begins of which too few intervals have samples.
@@ -341,7 +343,7 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     cut, counted = (_averages_ms(seconds[begin:end]) for begin, end in ((from_s, counted_s), (counted_s, full.to_s)))
     if cut and counted and _mean(cut) * _SLOWER_RATIO < _mean(counted):
         return text
-    if change.after <= change.before:
+    if change.after < change.before + _CLOCK_MS:
         return ""
     first = _averages_ms(seconds[from_s : from_s + round(change.at_s * difference.figure.cell_s)])
     first_ms = _mean(first) if first else change.before

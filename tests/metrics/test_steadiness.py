@@ -216,6 +216,14 @@ def test_a_slow_down_in_what_is_cut_as_warm_up_is_named():
     assert window.slow_down == "the average was 187 ms from 10 to 30 s, otherwise 49 ms"
 
 
+@pytest.mark.parametrize(("slow_ms", "is_named"), [(1.3, False), (3.0, True)])
+def test_a_warm_up_that_was_slower_by_less_than_a_millisecond_for_a_while_is_no_slow_down(slow_ms, is_named):
+    averages = [slow_ms if 10 <= second < 20 else 0.5 for second in range(120)]
+    series = [SecondFigures(1000, round(1000 * value), 500) for value in averages]
+    window = find_window(STEADY, series, Drive(500))
+    assert (window.is_steady, bool(window.slow_down)) == (True, is_named)
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.4])
 def test_a_small_step_is_found_in_the_window_or_in_what_is_cut_as_warm_up(share):
