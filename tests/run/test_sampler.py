@@ -88,7 +88,8 @@ def assert_handshakes(folder):
         most_ms[result.get("lb", "")] = max(most_ms.get(result.get("lb", ""), 0), int(result.get("ct", "")))
     assert "simple, TLS" in {one.label for one in found}
     assert [one for one in found if not one.label.endswith("TLS")] == []
-    assert [one for one in found if not 0 < one.duration_us <= 1000 * (most_ms[one.label] + 1)] == []
+    # JMeter corrects the clock of its connect times now and then, as above.
+    assert [one for one in found if not 0 < one.duration_us <= 1000 * (most_ms[one.label] + 5)] == []
 
 
 def assert_streams(folder):
