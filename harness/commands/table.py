@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.log import emit, print_page, print_text
 from harness.base.plain_text import one_line
-from harness.base.project import current_project
 from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
@@ -108,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     )
     printer = _Printer(options.format, options.layout, requested, is_each=options.each)
     code = EXIT_OK
-    given = [path for name in options.input for path in as_samples(name, current_project().reports)]
+    given = [path for name in options.input for path in as_samples(name)]
     for names in [[name] for name in given] if options.each else [given]:
         try:
             inputs = resolve(names, options.endpoint_url)

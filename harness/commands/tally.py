@@ -8,7 +8,6 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import print_text
-from harness.base.project import current_project
 from harness.base.writable import writing_into
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
@@ -49,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             f"--output {path}: not the name of a tally", f"let it end with {_SUFFIX}: {path.name}{_SUFFIX}"
         )
-    given = [path for name in options.input for path in as_samples(name, current_project().reports)]
+    given = [path for name in options.input for path in as_samples(name)]
     inputs = resolve(given, options.endpoint_url)
     columns = tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None
     counting = Counting(columns=columns, strict=options.strict, run=run_of(inputs), with_timeline=False)

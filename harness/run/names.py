@@ -51,8 +51,8 @@ def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "na
     return path.resolve()
 
 
-def as_samples(name: str, reports_dir: Path) -> list[str]:
-    """Return the paths of the samples that a name means, for a reader of files.
+def as_samples(name: str, reports_dir: Path | None = None) -> list[str]:
+    """Return the paths of the samples that a name means, for a reader of files; `reports_dir` is the project's.
 
     An existing file, a pattern of some, standard input and an S3 object stay as they are. Any other name is that of a
     run, or a pattern of runs, as for `find_paths`: its folder is returned. What is neither stays as it is, too, unless
@@ -64,7 +64,7 @@ def as_samples(name: str, reports_dir: Path) -> list[str]:
     if is_file or name == STANDARD_INPUT or name.startswith(SCHEME):
         return [name]
     try:
-        paths = find_paths([name], reports_dir)
+        paths = find_paths([name], reports_dir or current_project().reports)  # no file needs a project
     except UsageError:
         if _NEWEST.fullmatch(name) or Path(name).name.startswith("run-"):
             raise

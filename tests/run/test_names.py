@@ -9,7 +9,7 @@ from harness.experiment.files import Experiments
 from harness.history.pin_files import runs_of_pins, write_pins
 from harness.kinds.nightly.record import NightlyRecord
 from harness.kinds.overload.record import OverloadRecord
-from harness.run import kinds
+from harness.run import kinds, names
 from harness.run.directory import ID_VARIABLE, reserve
 from harness.run.kinds import RUN_NAME, full_names, short_name
 from harness.run.names import as_samples, find_paths, find_run, full_path
@@ -205,3 +205,15 @@ def test_names_of_files_are_left_to_their_reader_and_wrong_ones_of_runs_are_told
         as_samples("run-07_1", reports)
     with pytest.raises(UsageError, match="tiny/run-02_1-4f2a: its samples are not on this machine; lth pull"):
         as_samples("run-02_1", reports)
+
+
+def test_a_file_is_read_beside_a_project_that_cannot_be(tmp_path, monkeypatch):
+    def broken():
+        raise UsageError("loadtest.toml: a wrong line", "correct the file")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(names, "current_project", broken)
+    (tmp_path / "a.jtl").touch()
+    assert as_samples("a.jtl") == ["a.jtl"]
+    with pytest.raises(UsageError, match="a wrong line"):
+        as_samples("run-01_1")
