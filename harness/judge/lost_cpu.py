@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.base import units
 from harness.metrics.full_load import Drive
@@ -60,23 +60,20 @@ def find_lost_cpu(
 
     `seconds` and `series` are those of the whole run.
     """
-    is_of_warm_up = bool(window.slow_down and not window.reason)
-    if is_of_warm_up:
-        window = replace(window, from_s=0, to_s=window.from_s, length_s=window.from_s)
-    elif not window.reason:
+    if not window.reason and not window.slow_down:
         return None
-    last_s = len(seconds) if is_of_warm_up else window.to_s
+    is_of_warm_up, counted = not window.reason, range(window.from_s, window.to_s)
+    span, compared = (range(window.from_s), range(len(seconds))) if is_of_warm_up else (counted, counted)
+    slower_ratio = 1 if is_of_warm_up else _SLOWER_RATIO
     by_process = {one.process: one for one in series}
     stolen = _by_second(by_process[STOLEN]) if STOLEN in by_process else {}
     for is_stolen, lost, ratio in ((True, stolen, STOLEN_CPU_RATIO), (False, _unlisted(by_process), OTHER_CPU_RATIO)):
-        if interval := _interval(lost, window, ratio * core_count):
-            rest = [second for second in range(window.from_s, last_s) if second not in interval]
+        if interval := _interval(lost, span, ratio * core_count):
+            rest = [second for second in compared if second not in interval]
             others = [seconds[second] for second in rest]
             during_ms, else_ms = average_ms(seconds[interval.start : interval.stop]), average_ms(others)
             inside, outside = _mean(lost, interval), _mean(lost, rest)
-            if not during_ms or not else_ms or inside <= 2 * outside:
-                continue
-            if during_ms < (1 if is_of_warm_up else _SLOWER_RATIO) * else_ms:
+            if not during_ms or not else_ms or during_ms < slower_ratio * else_ms or inside <= 2 * outside:
                 continue
             if is_of_warm_up or _is_steady(others):
                 return LostCpu(is_stolen, inside, interval.start, interval.stop, during_ms, else_ms, is_of_warm_up)
@@ -112,16 +109,16 @@ def _by_second(series: UsageSeries) -> dict[int, float]:
     return {second: cores for begin, cores in points for second in range(begin, begin + width_s)}
 
 
-def _interval(lost: Mapping[int, float], window: Window, above: float) -> range | None:
-    """Return the seconds of the window with the greatest sum of cores above a value; None when they are too few."""
-    best, interval, total, start = 0.0, range(0), 0.0, window.from_s
-    for second in range(window.from_s, window.to_s):
+def _interval(lost: Mapping[int, float], span: range, above: float) -> range | None:
+    """Return the seconds of a time with the greatest sum of cores above a value; None when they are too few."""
+    best, interval, total, start = 0.0, range(0), 0.0, span.start
+    for second in span:
         total += lost.get(second, 0.0) - above
         if total <= 0:
             total, start = 0.0, second + 1
         elif total > best:
             best, interval = total, range(start, second + 1)
-    return interval if _LEAST_S <= len(interval) < window.length_s else None
+    return interval if _LEAST_S <= len(interval) < len(span) else None
 
 
 def _mean(lost: Mapping[int, float], seconds: Sequence[int]) -> float:
