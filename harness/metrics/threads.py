@@ -166,12 +166,14 @@ def _silent(rows: Sequence[Sample]) -> dict[tuple[str, str], tuple[int, int]]:
         return {}
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     users: Counter[tuple[str, str]] = Counter()
-    for (host, name), count in Counter((row.host, row.thread_name) for row in rows).items():
-        if group_of(name, "", frozenset()) == LOAD:
-            counts[host, name.rpartition("-")[0].rpartition(" ")[0]][name] = count
-    for host, name, number in {(row.host, row.thread_name, row.group_threads) for row in rows[: (len(rows) + 1) // 2]}:
-        if (key := (host, name.rpartition("-")[0].rpartition(" ")[0])) in counts:
-            users[key] = max(users[key], number or 0)
+    threads = Counter((row.host, row.thread_name) for row in rows)
+    load = (thread for thread in threads if group_of(thread[1], "", frozenset()) == LOAD)
+    groups = {(host, name): (host, name.rpartition("-")[0].rpartition(" ")[0]) for host, name in load}
+    for thread, key in groups.items():
+        counts[key][thread[1]] = threads[thread]
+    for row in rows[: (len(rows) + 1) // 2]:
+        if key_of_row := groups.get((row.host, row.thread_name)):
+            users[key_of_row] = max(users[key_of_row], row.group_threads or 0)
     silent = {}
     for key, by_name in counts.items():
         missing = max(0, users[key] - len(by_name))
