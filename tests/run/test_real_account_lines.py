@@ -222,7 +222,7 @@ def test_what_an_extractor_did_not_find_and_a_wall_of_a_login_are_doubts(tmp_pat
 
 
 def parallel(below, *, is_parent):
-    """A Parallel Controller, with a row of its own or with those of its requests."""
+    """A Parallel Controller, with a row for all of its requests or one for each."""
     props = f'<boolProp name="PARENT_SAMPLE">{str(is_parent).lower()}</boolProp>', text("MAX_THREAD_NUMBER", "6")
     return element("com.blazemeter.jmeter.controller.ParallelSampler", "Page", *props, below=below)
 
