@@ -27,13 +27,14 @@ from harness.plan.jmx.data_files import data_files
 from harness.plan.jmx.environment import environment_option, with_properties_for
 from harness.plan.jmx.headers import secret_header_names, with_headers
 from harness.plan.jmx.job_threads import with_jobs
-from harness.plan.jmx.steps import PlanStep, plan_steps
+from harness.plan.jmx.steps import PlanStep, includes_its_parts, plan_steps
 from harness.plan.jmx.trace import trace_columns, with_traceparent
+from harness.plan.jmx.tree import plan_tree
 from harness.plan.job import Job
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.memory import Heap, heap_of, user_kb, users_most
 from harness.plan.load.model import OpenLoad, load_record
-from harness.plan.plan import Plan, effective_jmx
+from harness.plan.plan import SUB_RESULTS, Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.context import RunContext
@@ -137,8 +138,13 @@ def _jobs(spec: RunSpec) -> tuple[Job, ...]:
 
 
 def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) -> dict[str, str]:
-    """Return the properties that the plan reads with ${__P(…)}, secrets unmasked."""
+    """Return the properties that the plan reads with ${__P(…)}, secrets unmasked, and SUB_RESULTS.
+
+    Rows of redirects beside the row that includes them would make TOTAL wrong.
+    """
+    parts = {SUB_RESULTS: "false"} if includes_its_parts(plan_tree(spec.plan.jmx_path)) else {}
     return {
+        **parts,
         **spec.plan.own_properties(is_embedded=is_embedded),
         **target_properties(target),
         **load_properties(spec.load),

@@ -135,14 +135,16 @@ def test_a_plan_that_allows_it_sends_its_credentials_everywhere_as_jmeter_does(r
         assert {tuple(names) for _, names in sent(runs["across"], path)} == {tuple(ALL)}, path
 
 
-def test_a_run_keeps_the_headers_of_its_command_line_at_the_target(tmp_path):
+def test_a_run_keeps_the_headers_of_its_command_line_at_the_target_and_a_redirect_has_no_row_of_its_own(tmp_path):
     seen = defaultdict(list)
     with serving(Origin, seen=seen, at="other") as other:
         path = f"/moved?code=302&to=http://127.0.0.1:{other}"
         plan = jmx(request(flag("HTTPSampler.follow_redirects"), path=path))
         given = [f"--header={name}: {value}" for name, value in GIVEN.items()]
-        shop_run(tmp_path, Origin, plan, "--users", "1", "--loops", "2", *given, seen=seen, at="own")
+        _, _, summary = shop_run(tmp_path, Origin, plan, "--users", "1", "--loops", "2", *given, seen=seen, at="own")
     got = [(at, {name: headers.get(name.lower()) for name in GIVEN}) for at, headers in seen["/moved"]]
     token = "tk-4711-of-the-day"
     sent = {"Authorization": f"Bearer {token}", "X-Shop": token, "X-Page": "1"}
     assert got == [("own", sent), ("other", {"Authorization": None, "X-Shop": None, "X-Page": "1"})] * 2
+    # Its time is in the row of the request that it redirects: beside it, TOTAL would count it twice.
+    assert {one["label"] for one in summary["codes"]} == {"Buy"}

@@ -38,7 +38,10 @@ class Rule(Enum):
     OLD_HOST = "old-host", "a system may refuse, or answer differently, a request that names another host"
     SEVERAL_ADDRESSES = "several-addresses", "a cookie or credential of one is sent with the requests of another"
     SEVERAL_SYSTEMS = "several-systems", "the numbers of one system would be reported as those of another"
-    EMBEDDED_RESOURCES = "embedded-resources", "embedded files may be on any host, and each one adds a sample"
+    EMBEDDED_RESOURCES = (
+        "embedded-resources",
+        "embedded files may be on any host, and the page's times include them",
+    )
     DNS = "dns", "a name of the target may lead to another host"
     SCRIPT = "script", "code can reach any host"
     OTHER_PROTOCOL = "other-protocol", "only HTTP requests can be checked"

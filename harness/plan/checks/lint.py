@@ -161,14 +161,10 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
 
 
 def _sub_results(node: Node) -> Iterator[Finding]:
-    """Yield a finding for a sampler for which JMeter writes an extra row per embedded file.
-
-    This cannot be switched off only for them: jmeter.save.saveservice.subresults=false also drops the requests of
-    Transaction Controllers that generate a parent sample (tested with JMeter 5.6.3).
-    """
+    """Yield a finding for a sampler that loads embedded files, whose times are a part of its own."""
     attribute = "HTTPSampler.image_parser"
     if node.value(attribute) == "true":
-        what = "retrieves embedded resources, and each becomes a row"
+        what = "retrieves embedded resources, which its times include"
         todo = "switch that off, and give the files that matter a sampler"
         yield Finding.at(node, Rule.EMBEDDED_RESOURCES, what, todo, attribute)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.plan.jmx.conditions import ConditionVariables
+from harness.plan.jmx.data_files import file_names_of
 from harness.plan.jmx.elements import Effect, class_of, effect_of
 from harness.plan.jmx.think_time import is_pause
 from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, has_http, load_groups, plan_tree
@@ -22,6 +23,9 @@ _LOOPS = "LoopController.loops"
 # What code does that changes labels, or leaves steps and rows out.
 _RENAMES = re.compile("SampleLabel|setName")
 _SKIPS = re.compile("setIgnore|NextThreadLoop|NextIteration|LogicalAction|BreakCurrentLoop")
+_LEADS_ON = ("HTTPSampler.follow_redirects", "HTTPSampler.image_parser")
+# What adds parts to a sample: methods of a SampleResult, and an element of jmeter-plugins.
+_ADDS_PARTS, _ADDER = re.compile("subresult", re.IGNORECASE), "DummySubPostProcessor"
 # The next iteration of the user or of its loop, and the end of the loop: org.apache.jmeter.sampler.TestAction.
 _SKIPPING = ("3", "4", "5")
 _CODE_5XX, _SERVER_ERRORS = re.compile(r"(?<![\d.])5(?:\d\d|xx)(?!\d)", re.IGNORECASE), 500
@@ -134,6 +138,31 @@ def _codes(pattern: str) -> set[int]:
     except re.error:
         return {*_ANY}
     return codes if not codes >= _ANY else set()
+
+
+def includes_its_parts(tree: Node) -> bool:
+    """Return whether rows include others that JMeter writes: of redirects and embedded resources, and of nothing else.
+
+    The parts of a parent transaction are its requests, and scripts and plugins add parts of their own.
+    """
+    nodes = enabled_nodes(tree)
+    return any(map(_has_pages, nodes)) and not any(map(_has_parts, nodes))
+
+
+def _has_pages(node: Node) -> bool:
+    """Return whether a request may lead to others."""
+    is_request = effect_of(node) is Effect.HTTP
+    return is_request and any(node.value(name) not in ("", "false") for name in _LEADS_ON)
+
+
+def _has_parts(node: Node) -> bool:
+    """Return whether an element may give samples parts other than redirects and embedded resources."""
+    if CODE.match(node.kind):
+        return bool(_ADDS_PARTS.search(_code(node))) or any(True for _ in file_names_of(node))
+    known = class_of(node.kind)
+    adds_none = effect_of(node) in (Effect.HARMLESS, Effect.HTTP) and not (known and known.plugin)
+    is_parent = node.value("TransactionController.parent") not in ("", "false")
+    return is_parent or node.kind.endswith(_ADDER) or not adds_none
 
 
 def includes_timers(transaction: Node) -> bool:

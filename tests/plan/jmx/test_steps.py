@@ -2,7 +2,8 @@
 
 import pytest
 
-from harness.plan.jmx.steps import PlanStep, plan_steps
+from harness.plan.jmx.steps import PlanStep, includes_its_parts, plan_steps
+from harness.plan.jmx.tree import plan_tree
 from tests.support.agent_runs import whole
 from tests.support.off_host import collection, element, flag, jmx, request, script, text
 
@@ -249,3 +250,39 @@ def test_a_variable_that_something_in_the_plan_may_set_is_left_to_its_logic(tmp_
     found = {one.label: one.unset for one in steps_of(tmp_path, sets + if_of(_ASKED.replace("paid", name)))}
     assert found["Pay"] == ""
     assert {one.label: one.unset for one in steps_of(tmp_path, if_of(_ASKED))} == {"Pay": "paid"}
+
+
+def parent(value, below):
+    return element("TransactionController", "Whole", text("TransactionController.parent", value), below=below)
+
+
+FOLLOWS, EMBEDS = request(flag("HTTPSampler.follow_redirects")), request(flag("HTTPSampler.image_parser"))
+
+
+@pytest.mark.parametrize(
+    ("in_group", "includes"),
+    [
+        (request(), False),
+        (FOLLOWS, True),
+        (EMBEDS, True),
+        (request(text("HTTPSampler.follow_redirects", "${__P(follow,true)}")), True),
+        (parent("false", FOLLOWS), True),
+        (FOLLOWS + script("JSR223PostProcessor", "Note", "vars.put('a', prev.getResponseCode())"), True),
+        (FOLLOWS + element("DebugPostProcessor", "Variables"), True),
+        # Whose parts are requests, or what somebody added on purpose, or unknown.
+        (parent("true", FOLLOWS), False),
+        (parent("${__P(parent,false)}", FOLLOWS), False),
+        (FOLLOWS + parent("true", request(name="Pay")), False),
+        (FOLLOWS + script("JSR223PostProcessor", "Add", "prev.addSubResult(other)"), False),
+        (FOLLOWS + script("BeanShellPostProcessor", "Add", "prev.storeSubResult(other);"), False),
+        (FOLLOWS + element("JSR223Sampler", "File", text("filename", "own.groovy")), False),
+        (FOLLOWS + element("kg.apc.jmeter.modifiers.DummySubPostProcessor", "Part"), False),
+        (FOLLOWS + element("JavaSampler", "Own", text("classname", "com.example.Own")), False),
+        (FOLLOWS + element("IncludeController", "Other", text("IncludeController.includepath", "other.jmx")), False),
+        (FOLLOWS + element("com.blazemeter.jmeter.controller.ParallelSampler", "At once", below=request()), False),
+        (FOLLOWS + element("com.example.OwnSampler", "Own"), False),
+    ],
+)
+def test_rows_include_others_of_redirects_and_embedded_resources_and_of_nothing_else(tmp_path, in_group, includes):
+    (tmp_path / "plan.jmx").write_text(jmx(in_group))
+    assert includes_its_parts(plan_tree(tmp_path / "plan.jmx")) is includes
