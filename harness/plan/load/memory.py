@@ -29,10 +29,10 @@ _ROUND_MB = 256
 # Without heap_mb: the limit has at least this room for bodies of responses, if the machine has it, and new objects have
 # this part of the heap, for so many users and for each further one.
 _LIMIT_MB = 1024
-_YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 38.0
+_YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 39.0
 # So many users start that their new objects fill what Java has for those that are in use when it collects. They need so
 # much for each user, which is a fifth to an eighth of the new objects; that leaves as much for the others in less.
-_CROWD, _CROWD_YOUNG_MB = 200, 74
+_CROWD, _CROWD_YOUNG_MB = 200, 54
 _SURVIVOR_KB, _SURVIVOR_RATIOS = 9.0, (5, 8)
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 
