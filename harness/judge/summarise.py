@@ -35,7 +35,7 @@ from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
 from harness.metrics.wake_delays import GeneratorDelay, generator_delay
-from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window, window_of_stages
 from harness.plan.goal import Goal
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED, OPEN
@@ -87,13 +87,13 @@ def origin_of(tally: SampleTally) -> int | None:
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
     """Return the measurement window; seconds count from the second in which the load began.
 
-    No state of a run with stages or jobs is its steady one: all of it is measured.
+    No state of a run with stages or jobs is its steady one: all of it is measured, up to the end of the stages.
     """
     seconds = _seconds_of(tally)
     if not seconds:
         return find_window(spec, ())
     if run and _is_staged(run) and spec.kind == STEADY:
-        return find_window(parse_window("all"), seconds)
+        return window_of_stages(seconds, None if run.jobs else run.load.duration_s)
     return find_window(spec, seconds, _drive_of(run))
 
 

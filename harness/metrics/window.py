@@ -53,6 +53,9 @@ _SLOWER_RATIO = 1.05
 _CLOCK_MS = 1.0
 # A shorter pause is one of the runtime.
 _STALL_LEAST_S = 3.0
+# Users who go on after the end of the last stage for no longer than this, and than this part of the load, only wait for
+# their last answers.
+_LAST_ANSWERS_S, _LATE_RATIO = 3, 0.02
 # How the reason of a window begins of which too few intervals have samples.
 _SPARSE = "only"
 # After a stall, users leave within this many seconds of the next answers.
@@ -72,7 +75,8 @@ class WindowSpec:
 class Window:
     """The measurement window: samples that end in from_s <= t < to_s, whole seconds after the load began, count.
 
-    `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady. `is_steady` is None when it
+    `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady; of a load with stages, whose
+    kind is all, the tail is what its users sent after the last one. `is_steady` is None when it
     was not checked, because the window was given; `reason` explains why it is False. `slow_down` says how the system
     became slower within the excluded warm-up, empty where it did not.
     """
@@ -157,6 +161,18 @@ def find_window(spec: WindowSpec, seconds: Sequence[SecondFigures], drive: Drive
     drive = drive or Drive()
     full = full_load_s(seconds, drive)
     return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s), is_open=not drive.users_are_driven)
+
+
+def window_of_stages(seconds: Sequence[SecondFigures], duration_s: float | None) -> Window:
+    """Return the window of a load whose stages last `duration_s`: the whole run, without what users sent long after.
+
+    A user who waits for its turn when the last stage ends, or is within a long iteration, goes on after it.
+    """
+    run_s = len(seconds)
+    to_s = run_s if duration_s is None else min(run_s, math.ceil(duration_s))
+    if run_s - to_s <= max(_LAST_ANSWERS_S, _LATE_RATIO * to_s) or _with_stall(seconds, to_s) == run_s:
+        return Window.whole(run_s)
+    return Window(ALL, 0, to_s, to_s, run_s, tail_cut_s=run_s - to_s)
 
 
 def describe(window: Window) -> str:

@@ -133,7 +133,7 @@ def change_text(before: LabelFigures, after: LabelFigures) -> str:
 
 def _window_remarks(summary: RunSummary, groups: Sequence[Shown], whole: Sequence[Shown]) -> list[str]:
     """Return the measured window and, if it excludes samples, the load's TOTAL before and after."""
-    if summary.window.kind == ALL:
+    if summary.window.kind == ALL and not summary.window.tail_cut_s:
         return []
     remarks = [describe(summary.window)]
     before, after = (next((group.total for group in some if group.name == LOAD), None) for some in (whole, groups))

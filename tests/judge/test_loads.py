@@ -164,6 +164,9 @@ def test_a_run_with_stages_has_no_steady_state_and_all_of_it_is_measured() -> No
     run, tally = record(load=load_record(SeveralLoads((staged, BUY)), PLAN)), tally_of(browsing())
     window = window_of(tally, parse_window("steady"), run)
     assert (window.from_s, window.to_s, window.is_steady) == (0, window.run_s, None)
+    late = tally_of([*browsing(), *(one._replace(start_ms=one.start_ms + 60_000) for one in browsing(1)[:20])])
+    window = window_of(late, parse_window("steady"), run)
+    assert (window.to_s, window.tail_cut_s) == (60, window.run_s - 60) and window.run_s >= 70
     plain = record(load=load_record(SeveralLoads((BROWSE, BUY)), PLAN))
     assert window_of(tally, parse_window("steady"), plain).is_steady
 

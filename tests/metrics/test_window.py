@@ -14,7 +14,7 @@ from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
 from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Window, WindowSpec, describe, find_window, parse_window
+from harness.metrics.window import Window, WindowSpec, describe, find_window, parse_window, window_of_stages
 from tests.support.golden import golden_run
 from tests.support.windows import ALL, STEADY, cuts, noise, run_of, with_users
 
@@ -75,6 +75,30 @@ def test_a_given_interval_ends_with_the_run_at_the_latest():
 def test_a_given_interval_after_the_end_of_the_run_is_refused():
     with pytest.raises(UsageError, match="begins at 60 s, but the run ends at 60 s"):
         find_window(parse_window("60..90"), run_of([100] * 60))
+
+
+@pytest.mark.parametrize(
+    ("after", "planned_s", "to_s"),
+    [
+        ([], 60.0, 60),
+        ([100] * 3, 60.0, 63),  # for the last answers
+        ([100] * 4, 60.0, 60),
+        ([100] * 12, 59.5, 60),
+        ([100] * 12, None, 72),
+        ([100] * 12, 600.0, 72),  # it was stopped
+    ],
+)
+def test_what_users_send_long_after_the_last_stage_is_in_no_window(after, planned_s, to_s):
+    seconds = run_of([100] * 60 + after)
+    run_s = len(seconds)
+    assert window_of_stages(seconds, planned_s) == Window("all", 0, to_s, to_s, run_s, tail_cut_s=run_s - to_s)
+
+
+def test_two_percent_of_a_long_load_and_a_stall_at_its_end_are_in_the_window():
+    assert window_of_stages(run_of([100] * 1020), 1000.0).to_s == 1020
+    assert window_of_stages(run_of([100] * 1021), 1000.0).to_s == 1000
+    stalled = [*run_of([100] * 55), *[SecondFigures(0, 0, None, 0, 10)] * 14, SecondFigures(10, 140_000, 10)]
+    assert window_of_stages(stalled, 60.0).to_s == 70
 
 
 # Ramp and tail
