@@ -107,7 +107,9 @@ def _of_users(evidence: Evidence) -> Sides:
         return Sides(left, right, 0.0, Balance.BALANCED) if stayed(evidence) else Sides(left, right)
     missing = users.missing_ratio
     balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
-    right = f"{right} for {units.duration_text(min(len(evidence.seconds), until.at_s))}"
+    # A user may pause from its last sample to the end.
+    there_s = max(len(evidence.seconds), sum(count > 0 for count in known))
+    right = f"{right} for {units.duration_text(min(there_s, until.at_s))}"
     right += f", {units.plural(request_count(evidence), 'request')}" if requests else ""
     if balance is Balance.BALANCED:
         return Sides(left, right, missing, balance)
