@@ -109,3 +109,11 @@ def test_users_of_one_of_several_loads_that_leave_are_missing_from_it(left, bala
     found = line(summarise(tally, "x", run, options=options), "asked-offered")
     assert found.balance is balance
     assert found.text == (f"Buy: {left} of 10 users ended at 150 s of the requested 5 min" if left else "")
+
+
+def test_users_who_pause_at_the_end_were_there_until_then():
+    samples = users_of(left=lambda _user, second: second >= LENGTH_S - 3)
+    found = line(a_run(samples, groups=(counted([20] * LENGTH_S, 16_000),)), "asked-offered")
+    assert (found.left, found.right) == ("20 users for 5 min", "20 users for 5 min")
+    found = line(a_run(samples, groups=(counted([20] * (LENGTH_S - 3), 16_000),)), "asked-offered")
+    assert found.right == "20 users for 4 min 58 s"
