@@ -27,6 +27,7 @@ LABEL_COUNTS = {
     "idle": "idle",
     "locked_ms": "locked",
     "scripts_ms": "in scripts",
+    "late_ms": "late",
     "together_ms": "together",
     "paced": "paced",
     "paced_due": "due",
@@ -136,8 +137,8 @@ class GroupCounts:
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
     not read. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are users of
     whose time more than half was one pause, by step. `locked_ms` is how long users waited for each other, by Critical
-    Section Controller. `extractions` is what its extractors found, and `redirects` are
-    samples that ended at another page.
+    Section Controller, and `late_ms` how long the times of samples go on after the answer, by label. `extractions` is
+    what its extractors found, and `redirects` are samples that ended at another page.
     """
 
     name: str
@@ -161,6 +162,7 @@ class GroupCounts:
     idle: tuple[LabelCount, ...] = ()
     locked_ms: tuple[LabelCount, ...] = ()
     scripts_ms: tuple[LabelCount, ...] = ()
+    late_ms: tuple[LabelCount, ...] = ()
     together_ms: tuple[LabelCount, ...] = ()
     paced: tuple[LabelCount, ...] = ()
     paced_due: tuple[LabelCount, ...] = ()

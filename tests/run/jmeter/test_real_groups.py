@@ -134,6 +134,15 @@ def test_a_script_that_sleeps_is_a_pause_and_the_time_of_one_that_computes_is_co
     assert [(one.label, 500 <= one.count <= 5000) for one in paused["signs"].scripts_ms] == [("Signs", True)]
 
 
+def test_by_how_much_a_sub_result_moves_the_end_of_a_sample_is_counted_by_label(pausing, paused):
+    late = {one.label: one.count for one in paused["moved"].late_ms}
+    rows = [row.split(",") for row in pausing.rows if ",moved " in row]
+    assert 500 <= late["Moved"] <= sum(int(row[1]) for row in rows if row[2] == "Moved")
+    # The one before the script moves it by what the plan did until then.
+    assert late.get("Noted", 0) < 250
+    assert not any(one.late_ms for name, one in paused.items() if name != "moved")
+
+
 def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
     ignored = {one.label: one for one in paused["ignored"].ignored}
     assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
