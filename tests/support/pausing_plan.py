@@ -82,6 +82,10 @@ def pausing_plan() -> str:
         # After all others: no script waits for the compiler.
         group("moved", answers("x", "Moved", below=_SIGNS + _NOTES) + answers("x", "Noted", below=_NOTES + _SIGNS),
               "PostThreadGroup", loops=5),
+        group("checked", answers("x", below=script("JSR223Assertion", "Waits", "Thread.sleep(100)")
+              + script("BeanShellAssertion", "Rests", "Thread.sleep(60);")), "PostThreadGroup", loops=5),
+        group("told", answers("x", below=script("JSR223Listener", "Tells", _BUSY_100_MS)
+              + script("BeanShellListener", "Says", "Thread.sleep(50);")), "PostThreadGroup", loops=5),
         group("at the end", step + constant(130), loops=3),
         group("Größe\\t&#9;&#10;1", step + constant(140)),
         # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.

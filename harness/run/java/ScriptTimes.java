@@ -1,5 +1,7 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.concurrent.TimeUnit;
@@ -19,6 +21,12 @@ public final class ScriptTimes {
     };
     private static final long LEAST_NS = 1_000_000L;
     private static final String OBJECT = "Ljava/lang/Object;";
+    /** How the script of an assertion or a listener is called: by kind, its parameters, and as which they are passed. */
+    private static final String[][] CALLS = {
+        {"JSR223", "Ljavax/script/ScriptEngine;Ljavax/script/Bindings;", OBJECT + OBJECT},
+        {"BeanShell", "Lorg/apache/jmeter/util/BeanShellInterpreter;", OBJECT},
+    };
+
     private ScriptTimes() {}
 
     /** A script. */
@@ -26,17 +34,38 @@ public final class ScriptTimes {
         Object run() throws Throwable;
     }
 
-    /** Patches where what is before a sample runs; post-processors run by {@link Extractions}. */
+    /** Patches where scripts before a sample, of assertions and of listeners run; post-processors run by {@link Extractions}. */
     static void install(Instrumentation instrumentation) {
         String consequence = "the time of scripts is not counted: this JMeter cannot be patched: ";
         String process = "org/apache/jmeter/processor/PreProcessor process ()V";
         new CallPatch("runPreProcessors", process, "ScriptTimes", "process", "(" + OBJECT + ")V")
                 .install(instrumentation, "org/apache/jmeter/threads/JMeterThread", consequence + process);
+        for (String[] one : CALLS) {
+            installIn("org/apache/jmeter/assertions/" + one[0] + "Assertion", "getResult", one, instrumentation, consequence);
+            installIn("org/apache/jmeter/visualizers/" + one[0] + "Listener", "sampleOccurred", one, instrumentation, consequence);
+        }
+    }
+
+    private static void installIn(
+            String owner, String method, String[] call, Instrumentation instrumentation, String consequence) {
+        String replaced = owner + " processFileOrScript (" + call[1] + ")" + OBJECT;
+        new CallPatch(method, replaced, "ScriptTimes", "script", "(" + OBJECT + call[2] + ")" + OBJECT)
+                .install(instrumentation, owner, consequence + replaced);
     }
 
     /** Called instead of PreProcessor.process. */
     public static void process(Object processor) throws Throwable {
         run(processor, Access.PROCESS);
+    }
+
+    /** Called instead of JSR223TestElement.processFileOrScript. */
+    public static Object script(Object element, Object engine, Object bindings) throws Throwable {
+        return timed(element, () -> (Object) OfJsr223.SCRIPT.invoke(element, engine, bindings));
+    }
+
+    /** Called instead of BeanShellTestElement.processFileOrScript. */
+    public static Object script(Object element, Object interpreter) throws Throwable {
+        return timed(element, () -> (Object) OfBeanShell.SCRIPT.invoke(element, interpreter));
     }
 
     /** Runs a processor after a sample, and counts its time, and by how much it moves the end of the sample. */
@@ -115,5 +144,30 @@ public final class ScriptTimes {
         static final MethodHandle RESULT = Handles.of("org.apache.jmeter.threads.JMeterContext", "getPreviousResult");
         static final MethodHandle TIME = Handles.of("org.apache.jmeter.samplers.SampleResult", "getTime");
         static final MethodHandle LABEL = Handles.of("org.apache.jmeter.samplers.SampleResult", "getSampleLabel");
+    }
+
+    /** The method of scripts in a language of Java's. */
+    private static final class OfJsr223 {
+        static final MethodHandle SCRIPT = ownMethod("JSR223TestElement", "javax.script.ScriptEngine", "javax.script.Bindings");
+    }
+
+    /** The same of BeanShell. */
+    private static final class OfBeanShell {
+        static final MethodHandle SCRIPT = ownMethod("BeanShellTestElement", "org.apache.jmeter.util.BeanShellInterpreter");
+    }
+
+    private static MethodHandle ownMethod(String type, String... parameters) {
+        try {
+            Class<?> owner = Handles.type("org.apache.jmeter.util." + type);
+            Class<?>[] types = new Class<?>[parameters.length];
+            for (int at = 0; at < types.length; at++) {
+                types[at] = Handles.type(parameters[at]);
+            }
+            MethodHandle found = MethodHandles.privateLookupIn(owner, MethodHandles.lookup())
+                    .findVirtual(owner, "processFileOrScript", MethodType.methodType(Object.class, types));
+            return found.asType(MethodType.genericMethodType(1 + types.length));
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
+        }
     }
 }

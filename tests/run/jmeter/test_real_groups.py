@@ -134,6 +134,13 @@ def test_a_script_that_sleeps_is_a_pause_and_the_time_of_one_that_computes_is_co
     assert [(one.label, 500 <= one.count <= 5000) for one in paused["signs"].scripts_ms] == [("Signs", True)]
 
 
+def test_scripts_of_assertions_and_listeners_are_pauses_or_counted_like_any(paused):
+    for name, count, least_ms in ("checked", 10, 800), ("told", 5, 250):
+        assert paused[name].pause_count == count
+        assert sum(paused[name].pause_ms) >= least_ms
+    assert [(one.label, one.count >= 500) for one in paused["told"].scripts_ms] == [("Tells", True)]
+
+
 def test_by_how_much_a_sub_result_moves_the_end_of_a_sample_is_counted_by_label(pausing, paused):
     late = {one.label: one.count for one in paused["moved"].late_ms}
     rows = [row.split(",") for row in pausing.rows if ",moved " in row]
