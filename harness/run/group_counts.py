@@ -131,7 +131,7 @@ class GroupCounts:
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are
-    failures that the plan made successes with another code. `not_sent` are successful samples for which nothing was
+    failures that the plan made successes, of samplers with another code. `not_sent` are successful samples for which nothing was
     sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
     `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could

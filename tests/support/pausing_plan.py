@@ -18,7 +18,7 @@ from tests.support.agent_runs import (
     whole,
 )
 from tests.support.extractor_shapes import extractor_plan
-from tests.support.off_host import element, script, text
+from tests.support.off_host import collection, element, script, text
 
 
 def random_timer(kind: str, offset_ms: int) -> str:
@@ -50,6 +50,11 @@ _THROWS_AFTER = script("JSR223PostProcessor", "throws", "nothing.toString()")
 _TIMER_THROWS = script("JSR223Timer", "throws", "nothing.toString()")
 _SHELL_THROWS = script("BeanShellPostProcessor", "throws", "nothing.x();")
 _BUSY_100_MS = "long end = System.nanoTime() + 100_000_000L; while (System.nanoTime() < end) {}"
+_ASSERTS = element(
+    "ResponseAssertion", "asserts", collection("Asserion.test_strings", "y"), whole("Assertion.test_type", 2),
+    text("Assertion.test_field", "Assertion.response_data"),
+)  # fmt: skip
+_PASSES = script("JSR223Assertion", "passes", "prev.setSuccessful(true)")
 _SIGNS = script("JSR223PostProcessor", "Signs", _BUSY_100_MS)
 _NOTES = element("DebugPostProcessor", "Notes")
 _SETS = script("JSR223PreProcessor", "sets", "vars.put('ready', '1')")
@@ -93,7 +98,8 @@ def pausing_plan() -> str:
               + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
               + does("1", "Seen"), loops=4),
         group("made good", failed("Pay") + _GOOD
-              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
+              + does("SampleResult.setSuccessful(false)", "Kept")
+              + answers("x", "Passed", below=_ASSERTS + _PASSES) + answers("x", "Asserted", below=_ASSERTS), loops=3),
         group("not sent", debug("Debug") + does("Thread.sleep(20)", "Waits"), loops=3),
         group("inside", parent("both", debug("Debug") + debug("Quiet") + failed("Mend") + debug("Last") + _GOOD),
               loops=2),

@@ -159,7 +159,7 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert (labels.count("Seen"), labels.count("whole"), labels.count("Poll")) == (4, 4, 0)
     assert not any(one.ignored for name, one in paused.items() if name != "ignored")
     noted = [(paused[name].made_good, paused[name].not_sent) for name in ("made good", "not sent", "inside")]
-    expected = [{"Pay": 3}, {}, {}, {"Debug": 3}, {"Mend": 2}, {"Debug": 2, "Quiet": 2, "Last": 2}]
+    expected = [{"Pay": 3, "Passed": 3}, {}, {}, {"Debug": 3}, {"Mend": 2}, {"Debug": 2, "Quiet": 2, "Last": 2}]
     assert [{one.label: one.count for one in counts} for both in noted for counts in both] == expected
     counts = paused["names"].script_failed, paused["names"].conditions, paused["names"].bad_conditions
     expected = [{"Sent": 3, "Set": 3, "Read": 3, "Asked": 3}, {"fine": 3, "wrong": 3}, {"wrong": 3}]
