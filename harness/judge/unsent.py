@@ -45,8 +45,8 @@ _CONDITIONS = (
     'operators into a function, as in ${__jexl3("${x}" == "1")}, and look for a misspelt name of it.'
 )
 _UNSET = (
-    "JMeter compares the name itself, so the answer is always the same. Look for a misspelt name, or a column that the "
-    "data file lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
+    "JMeter compares the name itself, or loops 0 times. Look for a misspelt name, or a column that the data file "
+    "lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
 _IDLE = (
@@ -142,7 +142,7 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     elif unsent.unset:
         variables, labels = unsent.unset, [label for labels in unsent.unset.values() for label in labels]
         names = named([f"${{{variable}}}" for variable in variables])
-        brief, advice = f"Never sent: {named(labels)}; conditions compare {names}, which nothing sets", _UNSET
+        brief, advice = f"Never sent: {named(labels)}; controllers read {names}, which nothing sets", _UNSET
     elif ended := _ended_steps(evidence):
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED

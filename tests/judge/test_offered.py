@@ -243,7 +243,7 @@ def test_a_step_that_logic_skips_for_a_variable_that_nothing_sets_is_a_doubt():
     steps = (PlanStep("Pay", False), PlanStep("Ship it", True, unset="paid"), PlanStep("Return", True))
     found = line(a_run(steps=steps), "asked-offered")
     assert (found.balance, found.text) == (
-        Balance.DOUBT, "Never sent: Ship it; conditions compare ${paid}, which nothing sets"
+        Balance.DOUBT, "Never sent: Ship it; controllers read ${paid}, which nothing sets"
     )  # fmt: skip
     both = [*users_of(), sample("Ship it", 100, START_S * 1000, thread_name="Users 1-1", all_threads=20)]
     assert line(a_run(sorted(both, key=Sample.end_ms.fget), steps=steps), "asked-offered").text == ""

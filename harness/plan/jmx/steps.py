@@ -40,7 +40,7 @@ class PlanStep:
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
     With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it, and
     with `checks_code` an assertion or a script decides on its code. The times of a transaction may include the pauses
-    of its users. A condition above it compares the variable `unset`, which nothing in the plan sets.
+    of its users. A controller above it reads the variable `unset`, which nothing in the plan sets.
     """
 
     label: str
