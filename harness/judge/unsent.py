@@ -49,6 +49,7 @@ _UNSET = (
     "lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
+_HEAD = "Let its CSV Data Set Config ignore the first line, or name no variables: then the header names them."
 _IDLE = (
     "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
     "Timer wait for more users than there are? Or run longer."
@@ -134,6 +135,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; conditions failed: {named_counts(bad)}")
     if unset := extracted.unset_sent(evidence):
         sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
+    if heads := counts_by_label(evidence.run, lambda group: group.head_sent):
+        sides = replace(sides, right=f"{sides.right}; a data file's header sent as data: {named_counts(heads)}")
     brief, advice = "", _UNSENT
     if bad and (doubt := _conditions_failed(evidence)):
         brief, advice = doubt
@@ -158,6 +161,16 @@ def _without_data(evidence: Evidence) -> _Doubt | None:
         return None
     samples = plural(sum(counts.values()), "sample")
     return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
+
+
+def _head_sent(evidence: Evidence) -> _Doubt | None:
+    """Return that many samples of a step sent the header of a data file as data; None if that is not so."""
+    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
+    many = _many(counts_by_label(evidence.run, lambda group: group.head_sent), samples)
+    if not many:
+        return None
+    times = plural(sum(many.values()), "sample")
+    return _Doubt(f"The header of a data file was sent as data by {times} ({named_counts(many)})", _HEAD)
 
 
 def _scripts_failed(evidence: Evidence) -> _Doubt | None:
@@ -335,4 +348,4 @@ def _plain(label: str) -> str:
 
 
 # What is looked for after steps that were not sent, in this order.
-_FINDERS = (_without_data, _idle, _another, _scripts_failed, _unreached)
+_FINDERS = (_without_data, _head_sent, _idle, _another, _scripts_failed, _unreached)

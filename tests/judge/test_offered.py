@@ -249,6 +249,16 @@ def test_a_step_that_logic_skips_for_a_variable_that_nothing_sets_is_a_doubt():
     assert line(a_run(sorted(both, key=Sample.end_ms.fget), steps=steps), "asked-offered").text == ""
 
 
+@pytest.mark.parametrize(("count", "is_off"), [(2000, True), (400, True), (100, False), (0, False)])
+def test_a_header_that_is_sent_as_data_is_a_doubt_if_it_is_much_of_a_step(count, is_off):
+    paused = replace(users([20] * 300), name="Users", pause_ms=(900_000, *[0] * 299), pause_count=900)
+    heads = (LabelCount("Pay", count),) if count else ()
+    found = line(a_run(groups=(replace(paused, head_sent=heads),)), "asked-offered")
+    assert ("header sent as data: Pay" in found.right) is bool(count)
+    said = f"The header of a data file was sent as data by {count} samples (Pay)"
+    assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
+
+
 def two_steps(is_sent):
     """Return samples of 20 users, of whom each sends Pay and Ship it in turn, and Ship it only at some seconds."""
     ships = [one._replace(label="Ship it", start_ms=one.start_ms + 100) for one in users_of()]

@@ -255,12 +255,19 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         '<boolProp name="recycle">false</boolProp>', text("shareMode", "shareMode.group"),
     )  # fmt: skip
     (tmp_path / "rows.csv").write_text("1\n2\n3\n")
+    (tmp_path / "heads.csv").write_text("A, b\n1,2\nA,4\n")
+    heads = (text("filename", str(tmp_path / "heads.csv")), text("variableNames", "a,b"), flag("recycle"))
     fails = does("SampleResult.setSuccessful(false)", "Buy")
     (tmp_path / "run").rmdir()
     plan = tree(
         ended_after("data", 3, element("CSVDataSet", "rows", *data) + does("Thread.sleep(100)"), users=2),
         group(
             "goes on", element("CSVDataSet", "rows", *data[:2], *data[3:]) + does("'${a}'", "Ship") + does("1"), loops=5
+        ),
+        group(
+            "head",
+            element("CSVDataSet", "rows", *heads) + does("'${a}${b}'", "Both") + does("'${b}'", "Ship") + does("1"),
+            loops=5,
         ),
         group("error", does("Thread.sleep(50)", "Look") + fails, loops=-1, users=3, on_sample_error="stopthread"),
         group("own", does("1") + action(0), loops=-1),
@@ -282,6 +289,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     assert ends == {
         "data": [(NO_DATA, "End of file", 2)],
         "goes on": [(DONE, "", 1)],
+        "head": [(DONE, "", 1)],
         "error": [(FAILED, "Buy", 3)],
         "own": [(STOP, "Pause", 1)],
         "asked": [(STOP, "enough", 1)],
@@ -293,6 +301,9 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         "busy": [],
     }
     assert [(one.label, one.count) for one in groups["goes on"].without_data] == [("Ship", 2)]
+    # The first and the fourth line.
+    assert {one.label: one.count for one in groups["head"].head_sent} == {"Both": 2, "Ship": 2}
+    assert not any(one.head_sent for name, one in groups.items() if name != "head")
     for counts in groups.values():
         assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
 
