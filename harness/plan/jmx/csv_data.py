@@ -68,8 +68,10 @@ def blank_line(node: Node, file: Path | None) -> int | None:
 def is_head_data(node: Node, file: Path | None) -> bool:
     """Return whether a CSV Data Set that names its variables takes a first line with these names for data."""
     rows = None if has_head(node) else _rows(node, file, 1)
-    names = [name.lower() for name in variable_names(node, file) or []] if rows else []
-    return bool(rows) and [cell.strip().lower() for cell in rows[0][: len(names)]] == names[: len(rows[0])]
+    if not rows:
+        return False
+    names = [name.lower() for name in variable_names(node, file) or []]
+    return [cell.strip().lower() for cell in rows[0][: len(names)]] == names[: len(rows[0])]
 
 
 def has_head(node: Node) -> bool:
