@@ -50,6 +50,10 @@ _UNSET = (
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
 _HEAD = "Let its CSV Data Set Config ignore the first line, or name no variables: then the header names them."
+_NO_PAUSE = (
+    "JMeter takes 0 for it, so users sent more than the plan means. Look for a misspelt name, and read a property by "
+    "${__P(name)}."
+)
 _IDLE = (
     "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
     "Timer wait for more users than there are? Or run longer."
@@ -208,6 +212,16 @@ def _another(evidence: Evidence) -> _Doubt | None:
     return _Doubt(text, redirected.ADVICE) if text else None
 
 
+def _without_pause(evidence: Evidence) -> _Doubt | None:
+    """Return that users did not pause, as nothing sets the variable of a pause; None if that is not so."""
+    steps = [step for step in (evidence.run.steps if evidence.run else ()) if step.unset_pause]
+    labels = [step.label for step in steps if _plain(step.label) in {_plain(label) for label in evidence.sent}]
+    if not labels:
+        return None
+    names = named([*dict.fromkeys(f"${{{step.unset_pause}}}" for step in steps)])
+    return _Doubt(f"Pauses of 0 ms read {names}, which nothing sets ({named(labels)})", _NO_PAUSE)
+
+
 def _idle(evidence: Evidence) -> _Doubt | None:
     """Return that users of a closed load did next to nothing, because one pause was most of their time.
 
@@ -348,4 +362,4 @@ def _plain(label: str) -> str:
 
 
 # What is looked for after steps that were not sent, in this order.
-_FINDERS = (_without_data, _head_sent, _idle, _another, _scripts_failed, _unreached)
+_FINDERS = (_without_data, _head_sent, _without_pause, _idle, _another, _scripts_failed, _unreached)

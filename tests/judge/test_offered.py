@@ -259,6 +259,15 @@ def test_a_header_that_is_sent_as_data_is_a_doubt_if_it_is_much_of_a_step(count,
     assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
 
 
+@pytest.mark.parametrize(
+    ("variable", "label", "is_off"), [("think", "Pay", True), ("", "Pay", False), ("think", "Gone", False)]
+)
+def test_pauses_of_what_nothing_sets_are_a_doubt_where_they_are_sent(variable, label, is_off):
+    found = line(a_run(steps=(PlanStep(label, label == "Gone", unset_pause=variable),)), "asked-offered")
+    said = "Pauses of 0 ms read ${think}, which nothing sets (Pay)"
+    assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
+
+
 def two_steps(is_sent):
     """Return samples of 20 users, of whom each sends Pay and Ship it in turn, and Ship it only at some seconds."""
     ships = [one._replace(label="Ship it", start_ms=one.start_ms + 100) for one in users_of()]

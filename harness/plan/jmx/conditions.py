@@ -1,7 +1,7 @@
 """Finds the variables that conditions, loops and lists of a test plan read, and that nothing in the plan can set.
 
 JMeter leaves the text ${name} in their place, as of a misspelt name: a comparison then has one answer for ever, a
-number of loops or seconds is 0, and a ForEach Controller finds no value.
+number of loops, seconds or ms is 0, and a ForEach Controller finds no value.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.plan.jmx.elements import class_of
+from harness.plan.jmx.think_time import is_fixed_pause
 from harness.plan.jmx.tree import CODE, VARIABLE, Node, texts_of
 from harness.plan.jmx.values import Values
 
@@ -56,6 +57,12 @@ class ConditionVariables:
             if key == _LIST and self._is_empty_list(above.value(key).strip()):
                 return above.value(key).strip()
         return ""
+
+    def unset_pause(self, node: Node) -> str:
+        """Return a variable that is all of a setting of a pause of an element's users although nothing sets it."""
+        pauses = (one for one in node.in_scope() if is_fixed_pause(one))
+        names = (name for one in pauses for text in texts_of(one.element) for name in _counted(text))
+        return next((name for name in names if not self._may_be_set(name)), "")
 
     def _is_empty_list(self, name: str) -> bool:
         """Return whether nothing can set a variable whose name begins so, such as id_1 and id1 of id."""

@@ -293,3 +293,35 @@ def test_loops_and_lists_of_what_nothing_sets_are_known_by_the_variable(tmp_path
 )  # fmt: skip
 def test_loops_and_lists_that_something_may_set_are_left_to_their_logic(tmp_path, plan):
     assert {one.label: one.unset for one in steps_of(tmp_path, plan)}["Pay"] == ""
+
+
+_CONSTANT = element("ConstantTimer", "Think", text("ConstantTimer.delay", "${think}"))
+_UNIFORM = element(
+    "UniformRandomTimer", "Think", text("ConstantTimer.delay", "0"), text("RandomTimer.range", "${think}")
+)
+_REST = element("TestAction", "Rest", whole("ActionProcessor.action", 1), text("ActionProcessor.duration", "${think}"))
+
+
+@pytest.mark.parametrize("pause", [_CONSTANT, _UNIFORM, _REST])
+def test_a_pause_of_what_nothing_sets_is_known_by_the_variable(tmp_path, pause):
+    assert [one.unset_pause for one in steps_of(tmp_path, request() + pause)] == ["think"]
+    for sets in variables(think="5"), _code("vars.put('think', '5')"):
+        assert {one.label: one.unset_pause for one in steps_of(tmp_path, sets + request() + pause)}["Buy"] == ""
+    below = request(name="Pay", below=_CONSTANT) + request()
+    assert {one.label: one.unset_pause for one in steps_of(tmp_path, below)} == {"Pay": "think", "Buy": ""}
+
+
+@pytest.mark.parametrize(
+    "pause",
+    [
+        _CONSTANT.replace("${think}", "${__P(think_time_ms,200)}"),
+        _CONSTANT.replace("${think}", "${__jexl3(${think} + 1)}"),
+        _CONSTANT.replace("${think}", "300"),
+        _CONSTANT.replace("<ConstantTimer ", '<ConstantTimer enabled="false" '),
+        _REST.replace('action">1', 'action">3'),
+        element("SyncTimer", "Meet", text("groupSize", "${think}")),
+        element("JSR223Timer", "Own", text("script", "${think}"), text("scriptLanguage", "groovy")),
+    ],
+)
+def test_a_pause_of_a_number_a_function_or_a_script_reads_nothing_unset(tmp_path, pause):
+    assert [one.unset_pause for one in steps_of(tmp_path, request() + pause)] == [""]
