@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
@@ -17,6 +19,8 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.ranks import least_p_value
 from harness.report.run_result import RunResult
 
+# Answers of a label may be so many times as large as those of the other side; errors are of another size anyway.
+_SIZE_MOST, _ERRORS_MOST = 1.5, 0.05
 # Of more runs with other numbers in a warning only the first is quoted.
 _TEXTS_MOST = 2
 
@@ -27,6 +31,7 @@ def comparison_warnings(
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
     return [
         *_of_labels(baseline, contender),
+        *_of_sizes(baseline, contender),
         *numbers_warnings(len(baseline), len(contender), alpha, scatter),
         *_of_order(baseline, contender),
         *_of_sources((*baseline, *contender)),
@@ -147,3 +152,29 @@ def _of_sources(results: Sequence[RunResult]) -> Iterator[str]:
             "the harness started with known settings. Compare the settings by hand: one of them may cause the "
             "difference."
         )
+
+
+def _of_sizes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+    """Yield the label whose answers differ most in size: they are compressed, or another page."""
+    if is_mixed((*baseline, *contender)):
+        return
+    before, after = _sizes(baseline), _sizes(contender)
+    ratios = {label: after[label] / size for label, size in before.items() if after.get(label)}
+    far = [label for label, ratio in ratios.items() if max(ratio, 1 / ratio) > _SIZE_MOST]
+    if far:
+        label = max(far, key=lambda one: abs(math.log(ratios[one])))
+        more = f", and {units.plural(len(far) - 1, 'more label')}" if len(far) > 1 else ""
+        sizes = " → ".join(f"{side[label]:,.0f}" for side in (before, after))
+        yield (
+            f"Answers have another size: {label} {sizes} bytes on average{more}. Are they compressed, or another page? "
+            "Then the change is in part one of the work."
+        )
+
+
+def _sizes(side: Sequence[RunResult]) -> Mapping[str, float]:
+    """Return the mean size of the answers of each label, bytes; without labels of which more than a few failed."""
+    sizes = dict[str, list[float]]()
+    for one in (label for run in side for label in run.labels if not (label.is_transaction or label.is_job)):
+        if one.received_bytes_per_s and one.rate_per_s and (one.error_ratio or 0.0) <= _ERRORS_MOST:
+            sizes.setdefault(one.label, []).append(one.received_bytes_per_s / one.rate_per_s)
+    return {label: fmean(values) for label, values in sizes.items()}

@@ -37,7 +37,7 @@ from harness.compare.run_scatter import ASSUMED, RunScatter
 from harness.compare.same_work import OtherWork, other_work, same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import CLOCK_STEP_MS
+from harness.metrics.metric import CLOCK_STEP_MS, THROUGHPUT
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import RunResult
@@ -78,9 +78,9 @@ def compare(
     total = judge([TOTAL])[0] if has_total else None
     labels = judge(common)
     work = other_work(baseline, contender)
-    if total and (why := (*work.of_all, *work.of_total)):
+    if total and (why := (*work.of_all, *work.of_total, *work.of_answers)):
         total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
-    labels = [_unjudged(label, work.of_all[0]) for label in labels] if work.of_all else labels
+    labels = [_label_of_work(label, work) for label in labels]
     if invalid:
         answer = _Answer(INVALID, invalid)
     elif doubtful and not anyway:
@@ -139,14 +139,39 @@ def _known(unlike: Sequence[str], doubtful: Sequence[str], anyway: bool) -> Iter
         yield "With a DOUBTFUL run metrics are shown but not judged. Leave it out, measure again, or pass --anyway."
 
 
-def _unjudged(label: LabelComparison, reason: str) -> LabelComparison:
+def _label_of_work(label: LabelComparison, work: OtherWork) -> LabelComparison:
+    """Return a label without verdicts that say nothing, as the work differs: on its rate, or on all of it.
+
+    In the same time users send more or less of each label when they send another mix, or others take longer.
+    """
+    if why := (*work.of_all, *([work.of_labels[label.label]] if label.label in work.of_labels else [])):
+        return _unjudged(label, why[0])
+    why = (*work.of_total, *work.of_answers)
+    if not why:
+        return label
     metrics = tuple(
-        replace(metric, verdict=CANNOT_TELL, reason=reason, further_runs=None, adjusted_p_value=None)
-        if metric.is_known
-        else metric
+        replace(_open(metric, why[0]), decides=False) if metric.metric == THROUGHPUT else metric
         for metric in label.metrics
     )
-    return replace(label, metrics=metrics, verdict=CANNOT_TELL)
+    return replace(label, metrics=metrics, verdict=_worst(metrics))
+
+
+def _unjudged(label: LabelComparison, reason: str) -> LabelComparison:
+    return replace(label, metrics=tuple(_open(metric, reason) for metric in label.metrics), verdict=CANNOT_TELL)
+
+
+def _open(metric: MetricComparison, reason: str) -> MetricComparison:
+    """Return a metric without a verdict; one that is not known as it is."""
+    if not metric.is_known:
+        return metric
+    return replace(metric, verdict=CANNOT_TELL, reason=reason, further_runs=None, adjusted_p_value=None)
+
+
+def _worst(metrics: Sequence[MetricComparison]) -> str:
+    """Return the worst verdict of the metrics that decide; CANNOT TELL when none of them is OK."""
+    verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
+    verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
+    return REGRESSED if REGRESSED in verdicts else verdict
 
 
 def _judged(
@@ -173,16 +198,14 @@ def _judged(
 def _label(
     label: str, metrics: Sequence[MetricComparison], baseline: Sequence[RunResult], contender: Sequence[RunResult]
 ) -> LabelComparison:
-    """Return a label with the worst verdict of its deciding metrics; CANNOT TELL when none of them is OK."""
-    verdicts = [metric.verdict for metric in metrics if metric.decides or metric.verdict == REGRESSED]
-    verdict = CANNOT_TELL if CANNOT_TELL in verdicts or OK not in verdicts else OK
+    """Return a label with the worst verdict of its deciding metrics."""
     return LabelComparison(
         label=label,
         baseline_sample_count=sample_count(figures_of(baseline, label)),
         contender_sample_count=sample_count(figures_of(contender, label)),
         # Others are there only where they say more than these.
         metrics=tuple(one for one in metrics if one.is_known or one.metric.is_of_all),
-        verdict=REGRESSED if REGRESSED in verdicts else verdict,
+        verdict=_worst(metrics),
         is_transaction=any(one.is_transaction for one in figures_of((*baseline, *contender), label)),
     )
 

@@ -1,4 +1,4 @@
-"""Whether both sides of a comparison are the same work: their labels and shares, users, and rows left out.
+"""Whether both sides of a comparison are the same work: their labels and shares, answers, users, and rows left out.
 
 TOTAL of other work is no comparison: a system that no longer gets its slowest request seems faster.
 """
@@ -6,13 +6,15 @@ TOTAL of other work is no comparison: a system that no longer gets its slowest r
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 
 from harness.base import units
 from harness.judge.account import AccountLine, line_of, same_work
 from harness.judge.account.same_work import DOUBT_RATIO, Work, lone_labels, moved_ratio, sides_of
+from harness.metrics.figures import is_of_http
 from harness.report.run_result import RunResult
 from harness.report.setup import load_text
 
@@ -24,6 +26,8 @@ _AVERAGE_MOST, _ERRORS = 0.03, 4.5
 _LOAD_MOST = 0.1
 # Users are constant if their most are at most so far above their mean.
 _CONSTANT_USERS = 0.02
+# Of the successes of a label so many may have codes of another class, beyond chance.
+_ANSWERS_MOST = 0.05
 # A side may leave out so much more of its rows than the other.
 _LEFT_OUT_MOST = 0.01
 
@@ -33,18 +37,24 @@ class OtherWork:
     """How the work of the contender differs from that of the baseline, as texts; all empty when it is the same.
 
     `lost` are requests that runs of one plan no longer send: a regression; `gone` are their labels. `of_total` is why
-    TOTAL cannot be compared, `of_all` why nothing can.
+    TOTAL and the rates of labels cannot be compared, `of_all` why nothing can, `of_labels` why some labels cannot.
     """
 
     lost: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     of_total: tuple[str, ...] = ()
     of_all: tuple[str, ...] = ()
+    of_labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def texts(self) -> tuple[str, ...]:
         """All texts, what weighs most first."""
-        return (*self.lost, *self.of_all, *self.of_total)
+        return (*self.lost, *self.of_all, *self.of_total, *self.of_answers)
+
+    @property
+    def of_answers(self) -> tuple[str, ...]:
+        """The first label of which both sides have other answers."""
+        return _shortened([*self.of_labels.values()]) if self.of_labels else ()
 
 
 def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
@@ -53,16 +63,17 @@ def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     of_all = (*_load(baseline, contender), *_left_out(baseline, contender))
     if not all(side.sample_count for side in sides):
         return OtherWork(of_all=of_all)
+    of_labels = dict(_answers(baseline, contender, sides))
     gone, new = lone_labels(*sides), lone_labels(*reversed(sides))
     shares = [sum(map(side.share, labels)) for side, labels in zip(sides, (gone, new), strict=True)]
     texts = [*(f"{label}: {_samples(sides[0].sample_counts[label])} → none" for label in gone),
              *(f"{label}: none → {_samples(sides[1].sample_counts[label])}" for label in new)]  # fmt: skip
     if max(shares) <= DOUBT_RATIO:
-        return OtherWork(of_total=tuple(_mix(*sides, _averages_ms(baseline))), of_all=of_all)
+        return OtherWork((), (), tuple(_mix(*sides, _averages_ms(baseline))), of_all, of_labels)
     # A renamed label is gone on one side and new on the other.
     is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
     shortened = _shortened(texts)
-    return OtherWork(shortened if is_lost else (), tuple(gone) if is_lost else (), shortened, of_all)
+    return OtherWork(shortened if is_lost else (), tuple(gone) if is_lost else (), shortened, of_all, of_labels)
 
 
 def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
@@ -102,6 +113,41 @@ def _changes_average(baseline: Work, contender: Work, averages_ms: Mapping[str, 
     return abs(means_ms[1] - means_ms[0]) - by_chance > _AVERAGE_MOST * means_ms[0]
 
 
+def _answers(
+    baseline: Sequence[RunResult], contender: Sequence[RunResult], sides: tuple[Work, Work]
+) -> Iterator[tuple[str, str]]:
+    """Yield the labels whose successes have codes of other classes, as 302 in place of 200, and the one with more."""
+    before, after = _successes(baseline), _successes(contender)
+    for label in before:
+        if label not in after or max(side.share(label) for side in sides) <= DOUBT_RATIO:
+            continue
+        kinds = (Work(_by_class(before[label])), Work(_by_class(after[label])))
+        if moved_ratio(*kinds) > _ANSWERS_MOST:
+            codes = (Work(before[label]), Work(after[label]))
+            most = max(after[label], key=lambda code: codes[1].share(code) - codes[0].share(code))
+            parts = " → ".join(units.percent_text(side.share(most), 0) for side in codes)
+            yield label, f"other answers: {most} is {parts} % of {label}"
+
+
+def _successes(side: Sequence[RunResult]) -> Mapping[str, Mapping[str, int]]:
+    """Return the successes of each label by their code of HTTP."""
+    counts: dict[str, dict[str, int]] = {}
+    codes = (code for run in side for code in run.codes if not code.is_transaction and is_of_http(code.code))
+    for code in codes:
+        if success_count := code.sample_count - code.error_count:
+            of_label = counts.setdefault(code.label, {})
+            of_label[code.code] = of_label.get(code.code, 0) + success_count
+    return counts
+
+
+def _by_class(counts: Mapping[str, int]) -> Mapping[str, int]:
+    """Return counts by the first digit of their codes: 200, 201 and 204 are one answer."""
+    kinds = Counter[str]()
+    for code, count in counts.items():
+        kinds[code[0]] += count
+    return kinds
+
+
 def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
     """Yield that files without a record had other loads; of runs the records are compared."""
     if all(run.run for run in (*baseline, *contender)):
@@ -121,6 +167,29 @@ def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iter
     is_cause = is_constant or (abs(rate_ratio - 1) > _LOAD_MOST and (rate_ratio > 1) == (after > before))
     if is_other and is_cause:
         yield f"another load: {' → '.join(f'{count:.1f}'.removesuffix('.0') for count in (before, after))} active users"
+    elif is_constant and not is_other and abs(rate_ratio - 1) > _LOAD_MOST:
+        yield from _pauses(baseline, contender)
+
+
+def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+    """Yield that constant users of one side paused longer: by Little's law, what is left of their time per request.
+
+    A system that becomes slower changes the response times alone.
+    """
+    rounds_ms, pauses_ms = [], []
+    for side in (baseline, contender):
+        known = [
+            (run.users / run.total.rate_per_s * units.MS_PER_S, run.total.average_ms)
+            for run in side
+            if run.users and run.total and run.total.rate_per_s and run.total.average_ms is not None
+        ]
+        if not known:
+            return
+        rounds_ms.append(fmean(round_ms for round_ms, _ in known))
+        pauses_ms.append(fmean(round_ms - average_ms for round_ms, average_ms in known))
+    if abs(pauses_ms[1] - pauses_ms[0]) > _LOAD_MOST * max(rounds_ms):
+        shown = " → ".join(units.average_text(max(0.0, ms)) for ms in pauses_ms)
+        yield f"another load: users paused for {shown} ms per request"
 
 
 def _left_out(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
@@ -148,7 +217,7 @@ def _shortened(texts: Sequence[str]) -> tuple[str, ...]:
 
 def same_work_line(baseline: Sequence[RunResult], contender: Sequence[RunResult], work: OtherWork) -> AccountLine:
     """Return the line of the account that compares the labels, their shares and the loads of both sides."""
-    return line_of(same_work.LINE, sides_of(_work(baseline), _work(contender), work.of_all))
+    return line_of(same_work.LINE, sides_of(_work(baseline), _work(contender), (*work.of_all, *work.of_answers)))
 
 
 def _work(side: Sequence[RunResult]) -> Work:

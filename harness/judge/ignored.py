@@ -64,14 +64,14 @@ def with_ignored(evidence: Evidence, sides: Sides) -> Sides:
 
 
 def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
-    """Return the line with failures that scripts made successes, whose code does not tell it either."""
+    """Return the line with failures that scripts made successes, whose code does not tell it."""
     made = counts_by_label(evidence.run, lambda group: group.made_good)
     if sides.is_off or not made:
         return _with_refused(evidence, _with_repeated(evidence, sides))
     count = sum(made.values())
     made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
-    brief = f"The plan made {made_text} with another code ({named_counts(made)})"
-    advice = "A script calls setSuccessful and setResponseCode on them. Leave at least the code as it was."
+    brief = f"The plan made {made_text} ({named_counts(made)})"
+    advice = "A script calls setSuccessful on them, with another code or after a failed assertion. Let them fail."
     ratio = count / max(1, evidence.row_count)
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
 

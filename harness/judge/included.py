@@ -1,5 +1,7 @@
 """Says which rows include other rows that TOTAL counts, too: of redirects, embedded resources, unmarked transactions.
 
+And which rows include what the plan did after the answer: a sub-result that a post-processor adds moves their end.
+
 JMeter names the parts of a sample after it: Cart-0 is the first part of Cart. Of a bare file the times of a thread show
 parts of any name, and that other samples have such names by themselves; of a run its plan does.
 """
@@ -13,15 +15,16 @@ from dataclasses import replace
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
-from harness.judge.ignored import named
-from harness.judge.not_sent import is_off
+from harness.judge.ignored import named, named_counts
+from harness.judge.not_sent import is_longer, is_off
+from harness.judge.users_counted import counts_by_label
 from harness.metrics.figures import LabelFigures
 from harness.metrics.threads import FIRST_SUB_SAMPLE
 
 _NUMBERED = re.compile(r"(.+)-\d+")
 _BY_NAME = (
-    "Its row has the sum of the others: redirects and embedded resources. The rows of single labels are right. To "
-    "write the requests alone, set "
+    "Its row has the sum of the others: redirects, embedded resources, or what scripts add. The rows of single labels "
+    "are right. To write the requests alone, set "
 )
 _IN_PLAN = '"jmeter.save.saveservice.subresults" = "false" in [properties] of the plan.'
 _BY_OPTION = "-Jjmeter.save.saveservice.subresults=false."
@@ -29,6 +32,34 @@ _BY_TIME = (
     "They begin with another row of their thread and last longer. The rows of single labels are right. Save the column "
     "responseMessage, which marks Transaction Controllers, or no subresults."
 )
+
+_LATE = (
+    "A Debug PostProcessor or a script adds a sub-result (or sets the end), which moves the end of the sample beyond "
+    "the scripts before it. Remove it, or place it before them."
+)
+
+
+def with_late(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line of what was counted with times that go on after the answer: a doubt if an average is off."""
+    late_ms = counts_by_label(evidence.run, lambda group: group.late_ms)
+    averages = {
+        one.label: (one.average_ms, one.average_ms - late_ms[one.label] / one.sample_count)
+        for one in evidence.whole_labels
+        if one.label in late_ms and not one.is_transaction
+    }
+    off = {label: with_ms for label, (with_ms, own_ms) in averages.items() if is_longer(with_ms, own_ms)}
+    if not off:
+        return sides
+    label = max(off, key=lambda one: late_ms[one])
+    with_ms, own_ms = averages[label]
+    names = named_counts({one: late_ms[one] for one in off})
+    sides = replace(sides, right=f"{sides.right}; times that go on after the answer: {names}")
+    if sides.is_off:
+        return sides
+    more, whole = (units.average_text(ms) for ms in (with_ms - own_ms, with_ms))
+    brief = f"The times of {label} go on after the answer: {more} of {whole} ms on average"
+    ratio = (with_ms - own_ms) / with_ms
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_LATE)
 
 
 def with_included(evidence: Evidence, sides: Sides) -> Sides:

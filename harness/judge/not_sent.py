@@ -16,6 +16,8 @@ from harness.metrics.figures import LabelFigures
 
 # Without these rows an average, or a rate, is another one by so much.
 _OFF_RATIO = 0.1
+# Averages that differ by less are the same: JMeter's times are whole milliseconds.
+_SAME_MS = 0.1
 # A label without a byte of which most rows are such is a step that sends nothing: now and then a script takes longer.
 _STEP_RATIO = 0.5
 # Of a file only times and bytes are known: nearly all rows of such a step are such.
@@ -67,6 +69,11 @@ def _most_off(evidence: Evidence, counts: Mapping[str, int]) -> _Off | None:
     partly = [one for one in labels if one.counts.sent_bytes != 0 and one.label in counts and is_off([one], counts)]
     off = [_Off(one.label, counts[one.label] / one.sample_count) for one in partly]
     return max(off, key=lambda one: one.ratio, default=None)
+
+
+def is_longer(with_ms: float, own_ms: float) -> bool:
+    """Return whether an average is another one than without what does not belong to it; 0.1 ms are not told apart."""
+    return with_ms - own_ms > max(_OFF_RATIO * own_ms, _SAME_MS)
 
 
 def is_off(labels: Sequence[LabelFigures], counts: Mapping[str, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Says what the rows of a bare JTL show of themselves: that some are missing, there twice, or cut off at a limit."""
+"""Says what rows of a bare JTL show of themselves: that some are missing, there twice, cut off, or no successes."""
 
 from __future__ import annotations
 
@@ -126,6 +126,15 @@ def _late_first_byte(evidence: Evidence) -> RowFinding | None:
     return None
 
 
+def _passed(evidence: Evidence) -> RowFinding | None:
+    threads = evidence.threads
+    if not threads.passed_count:
+        return None
+    ratio = threads.passed_count / threads.row_count
+    advice = "A script made them successes, so the share of errors lacks them. Look at the column failureMessage."
+    return RowFinding(ratio, f"{_percent(ratio)} of the rows are successes of which an assertion failed", advice)
+
+
 def _percent(ratio: float) -> str:
     return f"{units.percent_text(ratio, 0)} %"
 
@@ -139,4 +148,5 @@ _FINDERS: tuple[Callable[[Evidence], RowFinding | None], ...] = (
     _skipped,
     _limited,
     _late_first_byte,
+    _passed,
 )

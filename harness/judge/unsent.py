@@ -45,10 +45,15 @@ _CONDITIONS = (
     'operators into a function, as in ${__jexl3("${x}" == "1")}, and look for a misspelt name of it.'
 )
 _UNSET = (
-    "JMeter compares the name itself, so the answer is always the same. Look for a misspelt name, or a column that the "
-    "data file lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
+    "JMeter compares the name itself, or loops 0 times. Look for a misspelt name, or a column that the data file "
+    "lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
+_HEAD = "Let its CSV Data Set Config ignore the first line, or name no variables: then the header names them."
+_NO_PAUSE = (
+    "JMeter takes 0 for it, so users sent more than the plan means. Look for a misspelt name, and read a property by "
+    "${__P(name)}."
+)
 _IDLE = (
     "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
     "Timer wait for more users than there are? Or run longer."
@@ -134,6 +139,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; conditions failed: {named_counts(bad)}")
     if unset := extracted.unset_sent(evidence):
         sides = replace(sides, right=f"{sides.right}; sent by name: {unset}")
+    if heads := counts_by_label(evidence.run, lambda group: group.head_sent):
+        sides = replace(sides, right=f"{sides.right}; a data file's header sent as data: {named_counts(heads)}")
     brief, advice = "", _UNSENT
     if bad and (doubt := _conditions_failed(evidence)):
         brief, advice = doubt
@@ -142,7 +149,7 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     elif unsent.unset:
         variables, labels = unsent.unset, [label for labels in unsent.unset.values() for label in labels]
         names = named([f"${{{variable}}}" for variable in variables])
-        brief, advice = f"Never sent: {named(labels)}; conditions compare {names}, which nothing sets", _UNSET
+        brief, advice = f"Never sent: {named(labels)}; controllers read {names}, which nothing sets", _UNSET
     elif ended := _ended_steps(evidence):
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
@@ -158,6 +165,16 @@ def _without_data(evidence: Evidence) -> _Doubt | None:
         return None
     samples = plural(sum(counts.values()), "sample")
     return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
+
+
+def _head_sent(evidence: Evidence) -> _Doubt | None:
+    """Return that many samples of a step sent the header of a data file as data; None if that is not so."""
+    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
+    many = _many(counts_by_label(evidence.run, lambda group: group.head_sent), samples)
+    if not many:
+        return None
+    times = plural(sum(many.values()), "sample")
+    return _Doubt(f"The header of a data file was sent as data by {times} ({named_counts(many)})", _HEAD)
 
 
 def _scripts_failed(evidence: Evidence) -> _Doubt | None:
@@ -193,6 +210,16 @@ def _another(evidence: Evidence) -> _Doubt | None:
         return _Doubt(text, extracted.UNSET_ADVICE)
     text = redirected.redirected_text(evidence)
     return _Doubt(text, redirected.ADVICE) if text else None
+
+
+def _without_pause(evidence: Evidence) -> _Doubt | None:
+    """Return that users did not pause, as nothing sets the variable of a pause; None if that is not so."""
+    steps = [step for step in (evidence.run.steps if evidence.run else ()) if step.unset_pause]
+    labels = [step.label for step in steps if _plain(step.label) in {_plain(label) for label in evidence.sent}]
+    if not labels:
+        return None
+    names = named([*dict.fromkeys(f"${{{step.unset_pause}}}" for step in steps)])
+    return _Doubt(f"Pauses of 0 ms read {names}, which nothing sets ({named(labels)})", _NO_PAUSE)
 
 
 def _idle(evidence: Evidence) -> _Doubt | None:
@@ -335,4 +362,4 @@ def _plain(label: str) -> str:
 
 
 # What is looked for after steps that were not sent, in this order.
-_FINDERS = (_without_data, _idle, _another, _scripts_failed, _unreached)
+_FINDERS = (_without_data, _head_sent, _without_pause, _idle, _another, _scripts_failed, _unreached)

@@ -57,9 +57,10 @@ def law_of(
     sample_count = counts * sum(second.sample_count for second in counted)
     paused_ms = pauses_ms(groups, span_ms) if groups else sample_count * think_s * MS_PER_S
     active_ms = sum(group.users_s(*span_ms) for group in groups) * MS_PER_S if groups else None
-    together_ms = sum(one.count for group in groups for one in group.together_ms)
-    whole_ms = times * waiting_ms(seconds, Interval(0, len(seconds))) if together_ms else 1.0
-    waited_ms = times * waiting_ms(seconds, inside) * max(0.0, 1 - together_ms / whole_ms)
+    # What samples have beside the time that their user waited for answers: others at once, and what comes after.
+    beside_ms = sum(one.count for group in groups for one in (*group.together_ms, *group.late_ms))
+    whole_ms = times * waiting_ms(seconds, Interval(0, len(seconds))) if beside_ms else 1.0
+    waited_ms = times * waiting_ms(seconds, inside) * max(0.0, 1 - beside_ms / whole_ms)
     return littles_law(counted, span_ms.length_ms, waited_ms, paused_ms, active_ms)
 
 

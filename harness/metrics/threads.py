@@ -42,6 +42,8 @@ _ROWS_OF_THREAD, _SILENT_LEAST_MS = 10, 5_000
 _ORDER_MS, _DISORDER_RATIO = 1_000, 0.02
 # A time without requests is that of one that is missing: so much of its time, where there is none elsewhere.
 _MISSING_RATIO, _USUAL_RATIO = 0.5, 0.25
+# A script may give all of its rows the message of a failure, also the good ones.
+_ALWAYS_RATIO = 0.95
 # Two pauses are so much longer than one, and it is so equally often after each request of the sequence.
 _TWICE_RATIO, _ALL_RATIO, _ALL_LEAST = 1.5, 0.5, 5
 
@@ -58,6 +60,7 @@ class ThreadEvidence:
     thread group `silent_group`, `silent_count` of `user_count` users have no row. After `skipped_count` of `step_count`
     rows a request is missing: the next one is not that of their sequence, and it begins as much later. After
     `left_count` rows only users' pauses tell so: the plan may have left the request out, and not its pause.
+    `passed_count` rows are successes that have the message of a failed assertion.
     """
 
     row_count: int = 0
@@ -73,6 +76,7 @@ class ThreadEvidence:
     skipped_count: int = 0
     left_count: int = 0
     step_count: int = 0
+    passed_count: int = 0
 
 
 NO_ROWS = ThreadEvidence()
@@ -119,7 +123,18 @@ def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = Non
         skipped_count=_if_many(steps.skipped_count, steps.row_count),
         left_count=_if_many(steps.left_count, steps.row_count),
         step_count=steps.row_count,
+        passed_count=_if_many(_passed(rows), len(rows)),
     )
+
+
+def _passed(rows: Iterable[Sample]) -> int:
+    """Return how many successes have the message of a failure, of labels of which not nearly all have one."""
+    counts, failures = Counter[str](), Counter[str]()
+    for row in rows:
+        if row.success:
+            counts[row.label] += 1
+            failures[row.label] += bool(row.failure)
+    return sum(count for label, count in failures.items() if count <= _ALWAYS_RATIO * counts[label])
 
 
 def _if_many(count: int, of: int) -> int:

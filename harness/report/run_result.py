@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.judge.result import Result
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
-from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
+from harness.metrics.figures import JOBS, LOAD, TOTAL, CodeCount, ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, FIRST_BYTE, RECEIVING, WAITING, Metric
 from harness.metrics.window import Window
 from harness.report.key_figures import FIRST_CHART, run_result
@@ -128,10 +128,10 @@ class RunResult:
     `kind` is the kind of source. JTL files, Markdown reports and summaries of other tools have no record; of the latter
     two only Markdown reports of this harness have a verdict. `remarks` list what was corrected or left blank on
     reading. `origin_s` is the start of the load (seconds since 1970). `whole` is the TOTAL of the whole run when the
-    window excludes a part: error goals use it. `errors` are the failures of the whole run by label and cause. `result`
-    is None in the JSON of earlier versions. `jmx` is the path of the plan that JMeter ran, empty if not stored. `users`
-    are the mean of the active ones, None if unknown, `peak_users` their most. `dropped_ratio` is the share (0-1) of the
-    rows that could not be read.
+    window excludes a part: error goals use it. `errors` are the failures of the whole run by label and cause, `codes`
+    its samples by label and code. `result` is None in the JSON of earlier versions. `jmx` is the path of the plan that
+    JMeter ran, empty if not stored. `users` are the mean of the active ones, None if unknown, `peak_users` their most.
+    `dropped_ratio` is the share (0-1) of the rows that could not be read.
     """
 
     name: str
@@ -152,6 +152,7 @@ class RunResult:
     heap_uses: tuple[HeapUse, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
+    codes: tuple[CodeCount, ...] = ()
     result: Result | None = None
     jmx: str = ""
     growths: tuple[Growth, ...] = ()
@@ -224,6 +225,7 @@ class RunResult:
             recorded=observed.recorded,
             result=summary.result,
             errors=summary.errors,
+            codes=summary.codes,
             growths=observed.growths,
             jobs=summary.jobs,
             services=observed.services,

@@ -24,9 +24,11 @@ LABEL_COUNTS = {
     "conditions": "condition",
     "bad_conditions": "bad condition",
     "without_data": "without data",
+    "head_sent": "with header",
     "idle": "idle",
     "locked_ms": "locked",
     "scripts_ms": "in scripts",
+    "late_ms": "late",
     "together_ms": "together",
     "paced": "paced",
     "paced_due": "due",
@@ -127,17 +129,18 @@ class GroupCounts:
 
     The series have a value for each `step_s` seconds from `from_s` on (seconds since 1970): `pause_ms` is the sum of
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
-    `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
-    `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are
-    failures that the plan made successes with another code. `not_sent` are successful samples for which nothing was
+    `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups. `cut`
+    are parent transactions that their user's end cut, `closed` are samples that failed because their user was
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
+    that the plan made successes, of samplers with another code. `not_sent` are successful samples for which nothing was
     sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
     `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
-    not read. `without_data` are samples that were sent with the mark of a data file's end, and `idle` are users of
-    whose time more than half was one pause, by step. `locked_ms` is how long users waited for each other, by Critical
-    Section Controller. `extractions` is what its extractors found, and `redirects` are
-    samples that ended at another page.
+    not read. `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header
+    as data, and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users
+    waited for each other, by Critical Section Controller, and `late_ms` how long the times of samples go on after the
+    answer, by label. `extractions` is what its extractors found, and `redirects` are samples that ended at another
+    page.
     """
 
     name: str
@@ -158,9 +161,11 @@ class GroupCounts:
     conditions: tuple[LabelCount, ...] = ()
     bad_conditions: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
+    head_sent: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     locked_ms: tuple[LabelCount, ...] = ()
     scripts_ms: tuple[LabelCount, ...] = ()
+    late_ms: tuple[LabelCount, ...] = ()
     together_ms: tuple[LabelCount, ...] = ()
     paced: tuple[LabelCount, ...] = ()
     paced_due: tuple[LabelCount, ...] = ()

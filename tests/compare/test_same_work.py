@@ -14,7 +14,8 @@ from harness.compare.render import headline
 from harness.compare.sources import result_of_jtls
 from harness.jtl.inputs import resolve
 from harness.judge.account.line import Balance
-from harness.metrics.metric import AVERAGE
+from harness.metrics.figures import CodeCount
+from harness.metrics.metric import AVERAGE, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from tests.support.comparisons import QUIET
 from tests.support.results import label_result, run_result
@@ -106,6 +107,95 @@ def test_the_account_of_both_sides_is_in_doubt_when_the_work_is_another_one(chan
     found = compare(base, new, Thresholds())
     assert found.same_work and bool(found.work) is (found.same_work.balance is Balance.DOUBT)
     assert bool(found.work) is (counts != {"a": 5_000, "pay": 5_000} or rate != 100.0 or "dropped_ratio" in changes)
+
+
+def answering(name, average_ms=100.0, errors=0, **codes):
+    """Return five runs of two labels; the codes of `a` are c200=4000, and so on."""
+    counts = [CodeCount("b", "200", 5_000, 0), CodeCount("a", "500", errors, errors)]
+    counts += [CodeCount("a", code[1:], count, 0) for code, count in codes.items()]
+    own = side(name, {"a": 5_000, "b": 5_000}, {"a": average_ms, "b": 100.0})
+    return [replace(run, codes=tuple(counts)) for run in own]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ({"c200": 5_000}, {"c302": 5_000}, "other answers: 302 is 0 → 100 % of a"),
+        ({"c302": 5_000}, {"c200": 5_000}, "other answers: 200 is 0 → 100 % of a"),
+        ({"c200": 5_000}, {"c200": 4_000, "c404": 1_000}, "other answers: 404 is 0 → 20 % of a"),
+        ({"c200": 2_500, "c304": 2_500}, {"c200": 500, "c304": 4_500}, "other answers: 304 is 50 → 90 % of a"),
+        ({"c200": 5_000}, {"c201": 3_000, "c204": 2_000}, ""),
+        ({"c200": 5_000}, {"c200": 4_900, "c404": 100}, ""),
+        ({"c200": 5_000}, {"c200": 4_000, "errors": 1_000}, ""),
+        ({"cOK": 5_000}, {"cDone": 5_000}, ""),
+        ({}, {"c200": 5_000}, ""),
+    ],
+)
+@pytest.mark.parametrize("average_ms", [50.0, 100.0, 200.0])
+def test_other_answers_of_a_label_say_nothing_about_it_nor_about_total(before, after, text, average_ms):
+    found = compare(answering("A", **before), answering("B", average_ms, **after), Thresholds())
+    assert found.work == ((text,) if text else ())
+    assert found.same_work and bool(text) is (found.same_work.balance is Balance.DOUBT)
+    a, b = ({one.label: one for one in found.labels}[name] for name in "ab")
+    if text:
+        assert headline(found) == f"CANNOT TELL: {text}."
+        assert found.total and found.total.verdict == CANNOT_TELL
+        assert {one.verdict for one in a.metrics} == {CANNOT_TELL}
+    else:
+        assert (found.verdict == REGRESSED) is (average_ms > 100)
+    assert b.verdict == OK
+
+
+def test_the_rate_of_a_label_says_nothing_when_the_mix_is_another_one():
+    base, new = side("A", {"a": 5_000, "pay": 5_000}, TIMES), side("B", {"a": 8_000, "pay": 2_000}, TIMES)
+    new = [
+        replace(run, labels=tuple(replace(one, rate_per_s=160.0 if one.label == "a" else 40.0) for one in run.labels))
+        for run in new
+    ]
+    found = compare(base, new, Thresholds())
+    assert headline(found) == "CANNOT TELL: another mix: a is 50 → 80 % of the samples."
+    assert [label.verdict for label in found.labels] == [OK, OK]
+    assert {label.of(THROUGHPUT).verdict for label in found.labels} == {CANNOT_TELL}
+
+
+@pytest.mark.parametrize(
+    ("rate", "average_ms", "is_other"),
+    # 10 users: a round of 300 ms; a slower system has longer rounds by its own times, a faster one shorter ones.
+    [(33.3, 100.0, False), (11.1, 100.0, True), (25.0, 200.0, False), (40.0, 50.0, False), (90.0, 100.0, True),
+     (25.0, 100.0, True), (31.0, 100.0, False)],
+)  # fmt: skip
+def test_constant_users_of_files_who_paused_longer_are_another_load(rate, average_ms, is_other):
+    sides = [
+        [
+            replace(run, total=replace(run.total, rate_per_s=per_s))
+            for run in side(name, {"a": 10_000}, {"a": ms}, with_record=False, users=10.0, peak_users=10)
+        ]
+        for name, ms, per_s in (("A", 100.0, 33.3), ("B", average_ms, rate))
+    ]
+    found = compare(*sides, Thresholds())
+    assert bool(found.work) is is_other
+    if is_other:
+        assert found.work[0].startswith("another load: users paused for 200 → ")
+        assert found.verdict == CANNOT_TELL
+
+
+@pytest.mark.parametrize(("size", "errors", "said"), [
+    (60, 0.0, "a 500 → 60 bytes"), (5000, 0.0, "a 500 → 5,000 bytes"), (600, 0.0, ""), (60, 0.3, "")
+])  # fmt: skip
+def test_answers_of_another_size_are_a_warning(size, errors, said):
+    sides = [
+        [
+            replace(run, labels=tuple(
+                replace(one, received_bytes_per_s=100.0 * (each if one.label == "a" else 500), error_ratio=ratio)
+                for one in run.labels
+            ))
+            for run in side(name, {"a": 5_000, "b": 5_000}, TIMES)
+        ]
+        for name, each, ratio in (("A", 500, 0.0), ("B", size, errors))
+    ]  # fmt: skip
+    texts = [text for text in compare(*sides, Thresholds()).warnings if text.startswith("Answers have another size")]
+    assert len(texts) == bool(said)
+    assert not said or said in texts[0]
 
 
 @pytest.mark.real

@@ -73,7 +73,7 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
     ("noted", "code", "text"),
     [
         ({"made_good": (LabelCount("Pay", 1),)}, "offered-read",
-         "The plan made 1 failure a success with another code (Pay)"),
+         "The plan made 1 failure a success (Pay)"),
         ({"without_data": (LabelCount("Pay", 1), LabelCount("Ship", 4))}, "asked-offered",
          "A data file ended: 5 samples had <EOF> in place of data (Ship, Pay)"),
         ({"script_failed": (LabelCount("Pay", 301),)}, "asked-offered",

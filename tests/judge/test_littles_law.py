@@ -67,6 +67,37 @@ def test_users_in_scripts_that_compute_are_not_the_generators():
     assert text.startswith("Users were in scripts of the plan: 2.0 users active, 0.0 busy. Sign: this script computes")
 
 
+@pytest.mark.parametrize(
+    ("late_ms", "pause_ms", "is_off"), [(0, 1900, True), (45_000, 1900, False), (45_000, 100, True)]
+)
+def test_what_a_plan_does_after_an_answer_is_no_waiting_although_the_sample_has_its_time(late_ms, pause_ms, is_off):
+    # Each of two users waits for 50 ms, and a script sleeps for 900 ms, which a sub-result moves into the sample.
+    samples = [sample(elapsed_ms=950, start_ms=1_000_000 + 1000 * (at // 2), all_threads=2) for at in range(100)]
+    late = (LabelCount("Buy", late_ms * 2),) if late_ms else ()
+    counts = GroupCounts("Users", 1000, 1, (pause_ms,) * 50, 100, (2000,) * 50, None, late_ms=late)
+    assert ("users-time" in warnings_of(samples, record(groups=(counts,)))) is is_off
+
+
+@pytest.mark.parametrize(
+    ("each_ms", "late_ms", "brief"),
+    [
+        (85, 32, "The times of Buy go on after the answer: 32 of 85 ms on average"),
+        (3, 1, "The times of Buy go on after the answer: 1.00 of 3.00 ms on average"),
+        (85, 7, ""),
+        (1, 0.09, ""),
+        (85, 0, ""),
+    ],
+)
+def test_times_that_go_on_after_the_answer_are_a_doubt_if_an_average_is_off(each_ms, late_ms, brief):
+    samples = [sample("Buy", each_ms, 1_000_000 + 100 * at, all_threads=1) for at in range(1000)]
+    samples += [sample("Pay", 50, 1_000_050 + 100 * at, all_threads=1) for at in range(1000)]
+    late = (LabelCount("Buy", round(1000 * late_ms)), LabelCount("Gone", 9000)) if late_ms else ()
+    run = record(groups=(GroupCounts("Users", 1000, 1, (), 0, (1000,) * 100, None, late_ms=late),))
+    (line,) = (one for one in summary_of(samples, run).account if one.code == "read-counted")
+    assert (line.balance, line.text) == (Balance.DOUBT if brief else Balance.BALANCED, brief)
+    assert ("after the answer: Buy" in line.right) is bool(brief)
+
+
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     text = warnings_of(samples, record())["users-time"]

@@ -243,10 +243,29 @@ def test_a_step_that_logic_skips_for_a_variable_that_nothing_sets_is_a_doubt():
     steps = (PlanStep("Pay", False), PlanStep("Ship it", True, unset="paid"), PlanStep("Return", True))
     found = line(a_run(steps=steps), "asked-offered")
     assert (found.balance, found.text) == (
-        Balance.DOUBT, "Never sent: Ship it; conditions compare ${paid}, which nothing sets"
+        Balance.DOUBT, "Never sent: Ship it; controllers read ${paid}, which nothing sets"
     )  # fmt: skip
     both = [*users_of(), sample("Ship it", 100, START_S * 1000, thread_name="Users 1-1", all_threads=20)]
     assert line(a_run(sorted(both, key=Sample.end_ms.fget), steps=steps), "asked-offered").text == ""
+
+
+@pytest.mark.parametrize(("count", "is_off"), [(2000, True), (400, True), (100, False), (0, False)])
+def test_a_header_that_is_sent_as_data_is_a_doubt_if_it_is_much_of_a_step(count, is_off):
+    paused = replace(users([20] * 300), name="Users", pause_ms=(900_000, *[0] * 299), pause_count=900)
+    heads = (LabelCount("Pay", count),) if count else ()
+    found = line(a_run(groups=(replace(paused, head_sent=heads),)), "asked-offered")
+    assert ("header sent as data: Pay" in found.right) is bool(count)
+    said = f"The header of a data file was sent as data by {count} samples (Pay)"
+    assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
+
+
+@pytest.mark.parametrize(
+    ("variable", "label", "is_off"), [("think", "Pay", True), ("", "Pay", False), ("think", "Gone", False)]
+)
+def test_pauses_of_what_nothing_sets_are_a_doubt_where_they_are_sent(variable, label, is_off):
+    found = line(a_run(steps=(PlanStep(label, label == "Gone", unset_pause=variable),)), "asked-offered")
+    said = "Pauses of 0 ms read ${think}, which nothing sets (Pay)"
+    assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
 
 
 def two_steps(is_sent):

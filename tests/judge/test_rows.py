@@ -13,7 +13,8 @@ from tests.support.factories import record, sample
 from tests.support.summaries import summary_of
 
 COLUMNS = (
-    "timeStamp,elapsed,label,responseCode,threadName,success,bytes,sentBytes,grpThreads,allThreads,Latency,Connect"
+    "timeStamp,elapsed,label,responseCode,threadName,success,bytes,sentBytes,grpThreads,allThreads,Latency,Connect,"
+    "failureMessage"
 )
 LABELS = {"Home": 60, "Search": 150, "Pay": 240}
 START_MS = 1_700_000_000_000
@@ -96,9 +97,19 @@ def summary(folder, *files):
     names = []
     for number, rows in enumerate(files, 1):
         path = folder / f"{number}.jtl"
-        path.write_text("\n".join([COLUMNS, *(",".join(map(str, row)) for row in rows), ""]))
+        full = ([*row, ""][: COLUMNS.count(",") + 1] for row in rows)
+        path.write_text("\n".join([COLUMNS, *(",".join(map(str, row)) for row in full), ""]))
         names.append(str(path))
     return summary_of_jtls(resolve(names))
+
+
+def messages(rows, labels, *, success="true", ratio=1.0):
+    """Return rows of which so many of the labels have a message of a failure."""
+    numbers = random.Random(3)
+    return [
+        [*row[:5], success, *row[6:12], "Test failed: text"] if row[2] in labels and numbers.random() < ratio else row
+        for row in rows
+    ]
 
 
 BUSY, PAUSED, OTHER = rows_of(), rows_of(pause_ms=400), rows_of(seed=2, pause_ms=400)
@@ -126,6 +137,12 @@ EVIL = {
     "half of the rows lost": ([some(BUSY, 0.5)], "After 30 % of the rows the next one of the user is missing"),
     "only successes": ([some(BUSY, 0.8)], "After 11 % of the rows the next one of the user is missing"),
     "times limited to 350 ms": ([limited(PAUSED, 350)], "13 % of Pay took exactly 350 ms, and none longer"),
+    "failures that a script made successes": (
+        [messages(PAUSED, LABELS, ratio=0.2)], "19 % of the rows are successes of which an assertion failed",
+    ),
+    "half of the failures of a step": (
+        [messages(BUSY, ["Pay"], ratio=0.5)], "15 % of the rows are successes of which an assertion failed",
+    ),
     "elapsed in seconds": (
         [[[row[0], row[1] // 1000, *row[2:]] for row in PAUSED]],
         "Latency is longer than elapsed on average (",
@@ -133,6 +150,9 @@ EVIL = {
 }  # fmt: skip
 GOOD = {
     "no pauses": [BUSY],
+    "a script that gives each row a message": [messages(PAUSED, ["Pay"])],
+    "failures with their messages": [messages(PAUSED, ["Pay"], success="false", ratio=0.2)],
+    "few messages": [messages(PAUSED, LABELS, ratio=0.02)],
     "pauses": [PAUSED],
     "two generators in two files": [PAUSED, OTHER],
     "two groups": [in_order([*PAUSED, *rows_of(seed=3, pause_ms=400, name="Buyers 2-{}")])],

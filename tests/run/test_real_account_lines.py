@@ -180,6 +180,26 @@ def test_ignored_polls_are_stated_and_ignored_failures_are_a_doubt(tmp_path):
 
 
 @pytest.mark.counterpart
+def test_times_that_go_on_after_the_answer_and_a_header_as_data_are_doubts(tmp_path):
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "rows.csv").write_text("id\n1\n2\n3\n")
+    rows = element("CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "id"), flag("recycle"))
+    waits = script("JSR223PostProcessor", "Waits", "Thread.sleep(30)")
+    after = pause(40) + waits + element("DebugPostProcessor", "Debug")
+    plan, scripts = jmx(rows + request(path="/?id=${id}", below=after)), "[allow]\nscripts = true\n"
+    _, _, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "12", more=scripts)
+    lines = lines_of(summary)
+    assert re.fullmatch(
+        r"The header of a data file was sent as data by \d+ samples \(Buy\)", lines["asked-offered"]["text"]
+    )
+    said = re.fullmatch(
+        r"The times of Buy go on after the answer: (\d+) of (\d+) ms on average", lines["read-counted"]["text"]
+    )
+    assert said and 25 <= int(said[1]) < int(said[2]) - 4, lines["read-counted"]
+    assert lines["users-time"]["balance"] == BALANCED
+
+
+@pytest.mark.counterpart
 def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "rows.csv").write_text("1\n2\n3\n")

@@ -18,7 +18,7 @@ from tests.support.agent_runs import (
     whole,
 )
 from tests.support.extractor_shapes import extractor_plan
-from tests.support.off_host import element, script, text
+from tests.support.off_host import collection, element, script, text
 
 
 def random_timer(kind: str, offset_ms: int) -> str:
@@ -50,6 +50,13 @@ _THROWS_AFTER = script("JSR223PostProcessor", "throws", "nothing.toString()")
 _TIMER_THROWS = script("JSR223Timer", "throws", "nothing.toString()")
 _SHELL_THROWS = script("BeanShellPostProcessor", "throws", "nothing.x();")
 _BUSY_100_MS = "long end = System.nanoTime() + 100_000_000L; while (System.nanoTime() < end) {}"
+_ASSERTS = element(
+    "ResponseAssertion", "asserts", collection("Asserion.test_strings", "y"), whole("Assertion.test_type", 2),
+    text("Assertion.test_field", "Assertion.response_data"),
+)  # fmt: skip
+_PASSES = script("JSR223Assertion", "passes", "prev.setSuccessful(true)")
+_SIGNS = script("JSR223PostProcessor", "Signs", _BUSY_100_MS)
+_NOTES = element("DebugPostProcessor", "Notes")
 _SETS = script("JSR223PreProcessor", "sets", "vars.put('ready', '1')")
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
@@ -72,11 +79,18 @@ def pausing_plan() -> str:
         group("late", does("Thread.sleep(30)") + _SHARED, loops=30),
         group("by two", step + _BY_TWO, users=2, loops=15),
         group("sleeps", step + script("JSR223PreProcessor", "Sleeps", "Thread.sleep(100)"), loops=5),
-        group("signs", step + script("JSR223PostProcessor", "Signs", _BUSY_100_MS), loops=5),
+        group("signs", step + _SIGNS, loops=5),
         group("meeting", _LATE + element("GenericController", "in", below=step + _MEETING), users=2),
         group("shaped", step + _SHAPER, users=2, loops=8),
         group("first", step + constant(110), "SetupThreadGroup"),
         group("last", step + constant(120), "PostThreadGroup"),
+        # After all others: no script waits for the compiler.
+        group("moved", answers("x", "Moved", below=_SIGNS + _NOTES) + answers("x", "Noted", below=_NOTES + _SIGNS),
+              "PostThreadGroup", loops=5),
+        group("checked", answers("x", below=script("JSR223Assertion", "Waits", "Thread.sleep(100)")
+              + script("BeanShellAssertion", "Rests", "Thread.sleep(60);")), "PostThreadGroup", loops=5),
+        group("told", answers("x", below=script("JSR223Listener", "Tells", _BUSY_100_MS)
+              + script("BeanShellListener", "Says", "Thread.sleep(50);")), "PostThreadGroup", loops=5),
         group("at the end", step + constant(130), loops=3),
         group("Größe\\t&#9;&#10;1", step + constant(140)),
         # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.
@@ -84,7 +98,8 @@ def pausing_plan() -> str:
               + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
               + does("1", "Seen"), loops=4),
         group("made good", failed("Pay") + _GOOD
-              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
+              + does("SampleResult.setSuccessful(false)", "Kept")
+              + answers("x", "Passed", below=_ASSERTS + _PASSES) + answers("x", "Asserted", below=_ASSERTS), loops=3),
         group("not sent", debug("Debug") + does("Thread.sleep(20)", "Waits"), loops=3),
         group("inside", parent("both", debug("Debug") + debug("Quiet") + failed("Mend") + debug("Last") + _GOOD),
               loops=2),

@@ -1,7 +1,7 @@
 """Compares the whole load with the measurement window: the rest must be ramp-up, warm-up or tail by its figures.
 
 Seen: The part left out is slower, or fails more often, and is no warm-up. Or setUp or a step before the window failed,
-requests of an open load had no answer, or TOTAL counts samples and their parts.
+requests of an open load had no answer, times go on after the answer, or TOTAL counts samples and their parts.
 
 Why it matters: The window is then the half that flatters, and what went wrong is in no number.
 
@@ -18,7 +18,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
-from harness.judge.included import with_included
+from harness.judge.included import with_included, with_late
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.distributions import binomial_at_most
 from harness.metrics.figures import ONCE, SETUP, LabelFigures
@@ -44,7 +44,7 @@ PART_LEAST_S, _PART_RESPONSES, _SAMPLES_LEAST = 10, 5.0, 50
 
 def measure(evidence: Evidence) -> Sides:
     """Return the samples of the whole load, and those of the window."""
-    return with_included(evidence, _measured(evidence))
+    return with_included(evidence, with_late(evidence, _measured(evidence)))
 
 
 def _measured(evidence: Evidence) -> Sides:

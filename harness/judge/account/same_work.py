@@ -1,7 +1,7 @@
 """Compares the work of both sides of a comparison: their labels, the shares of these, and the loads.
 
 Seen: A label is on one side only, shares of labels differ by more than 1 % of the samples and by more than chance, the
-loads differ, or one side leaves out more of its rows.
+loads or the codes of successes differ, or one side leaves out more of its rows.
 
 Why it matters: Then the difference of the sides is in part one of their work, most of all that of TOTAL.
 

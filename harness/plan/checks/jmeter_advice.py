@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
-from harness.plan.jmx.csv_data import KIND, blank_line
+from harness.plan.jmx.csv_data import KIND, KINDS, blank_line, is_head_data
 from harness.plan.jmx.steps import includes_timers, may_be_cached
 from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, has_http
 
@@ -40,6 +40,13 @@ def _blank_rows(checked: Checked) -> Iterator[str]:
         file = checked.values.csv_file(node) if node.kind == KIND else None
         if file and (line := blank_line(node, file)):
             yield f"{node.name} ({file.name}, line {line})"
+
+
+def _heads_as_data(checked: Checked) -> Iterator[str]:
+    for node in checked.nodes:
+        file = checked.values.csv_file(node) if node.kind in KINDS else None
+        if file and is_head_data(node, file):
+            yield f"{node.name} ({file.name})"
 
 
 def _cached_labels(checked: Checked) -> Iterator[str]:
@@ -244,6 +251,11 @@ JMETER_ADVICE = (
         "blank-row", "a data file has a blank line", _blank_rows,
         "JMeter takes it for the end of the file: one iteration gets <EOF> for its values, or the users end there",
         "remove the blank lines, also the last one",
+    ),
+    Advice(
+        "header-row", "a data file begins with the names of its variables", _heads_as_data,
+        "JMeter sends them as data, once in each pass through the file",
+        "set Ignore first line to true, or leave Variable Names empty",
     ),
     Advice(
         "cached-label", "a Cache Manager answers a request from its second time on", _cached_labels,

@@ -1,6 +1,7 @@
-"""Finds the variables that conditions of a test plan compare, and that nothing in the plan can set.
+"""Finds the variables that conditions, loops and lists of a test plan read, and that nothing in the plan can set.
 
-JMeter leaves the text ${name} in their place, so that the comparison has one answer for ever, as of a misspelt name.
+JMeter leaves the text ${name} in their place, as of a misspelt name: a comparison then has one answer for ever, a
+number of loops, seconds or ms is 0, and a ForEach Controller finds no value.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.plan.jmx.elements import class_of
+from harness.plan.jmx.think_time import is_fixed_pause
 from harness.plan.jmx.tree import CODE, VARIABLE, Node, texts_of
 from harness.plan.jmx.values import Values
 
-_CONDITIONS = {"IfController": "IfController.condition", "WhileController": "WhileController.condition"}
 _CALL = re.compile(r"\$\{__\w+\(?")
 # Of a text with another one of these signs, the plan may ask whether a variable is set: "${x}" == "\${x}".
 _ASKS = re.compile(r"[$\\{]")
@@ -32,7 +33,7 @@ _VARS = re.compile(
 
 @dataclass(frozen=True)
 class ConditionVariables:
-    """What the conditions of a plan compare; `nodes` are its elements.
+    """What the conditions, loops and lists of a plan read; `nodes` are its elements.
 
     What a disabled one sets was switched off on purpose.
     """
@@ -47,13 +48,29 @@ class ConditionVariables:
         return cls(nodes, Values.of(nodes, values.properties, folder))
 
     def unset_above(self, node: Node) -> str:
-        """Return a variable that a condition above an element compares although nothing sets it; empty without any."""
+        """Return a variable that a controller above an element reads although nothing sets it; empty without any."""
         for above in node.and_above():
-            key = _CONDITIONS.get(above.kind.rpartition(".")[2])
-            names = _compared(above.value(key)) if key else ()
+            key, names_in = _READS.get(above.kind.rpartition(".")[2], ("", _compared))
+            names = names_in(above.value(key)) if key else ()
             if unset := next((name for name in names if not self._may_be_set(name)), ""):
                 return unset
+            if key == _LIST and self._is_empty_list(above.value(key).strip()):
+                return above.value(key).strip()
         return ""
+
+    def unset_pause(self, node: Node) -> str:
+        """Return a variable that is all of a setting of a pause of an element's users although nothing sets it."""
+        pauses = (one for one in node.in_scope() if is_fixed_pause(one))
+        names = (name for one in pauses for text in texts_of(one.element) for name in _counted(text))
+        return next((name for name in names if not self._may_be_set(name)), "")
+
+    def _is_empty_list(self, name: str) -> bool:
+        """Return whether nothing can set a variable whose name begins so, such as id_1 and id1 of id."""
+        if not name or "${" in name or self._is_any_set:
+            return False
+        known = (*self.values.setters, *self.values.variables)
+        words = re.compile(rf"(?<![\w.-]){re.escape(name)}_?\d*(?![\w.-])")
+        return not any(one.startswith(name) for one in known) and not any(map(words.search, self._own_texts))
 
     def _may_be_set(self, name: str) -> bool:
         if self._is_any_set or _OF_JMETER.match(name):
@@ -86,3 +103,20 @@ def _compared(condition: str) -> list[str]:
     names = VARIABLE.findall(condition)
     rest = _CALL.sub("", VARIABLE.sub("", condition))
     return [] if VARIABLE.fullmatch(condition.strip()) or _ASKS.search(rest) else names
+
+
+def _counted(number: str) -> list[str]:
+    """Return the variable that a number is; none of a computed one."""
+    variable = VARIABLE.fullmatch(number.strip())
+    return [variable[1]] if variable else []
+
+
+# What controllers read, and the variables in it. A list has the name of its variables.
+_LIST = "ForeachController.inputVal"
+_READS = {
+    "IfController": ("IfController.condition", _compared),
+    "WhileController": ("WhileController.condition", _compared),
+    "LoopController": ("LoopController.loops", _counted),
+    "RunTime": ("RunTime.seconds", _counted),
+    "ForeachController": (_LIST, _counted),
+}

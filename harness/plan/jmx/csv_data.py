@@ -65,6 +65,15 @@ def blank_line(node: Node, file: Path | None) -> int | None:
     return blank.index(True) + 1 if True in blank else None
 
 
+def is_head_data(node: Node, file: Path | None) -> bool:
+    """Return whether a CSV Data Set that names its variables takes a first line with these names for data."""
+    rows = None if has_head(node) else _rows(node, file, 1)
+    if not rows:
+        return False
+    names = [name.lower() for name in variable_names(node, file) or []]
+    return [cell.strip().lower() for cell in rows[0][: len(names)]] == names[: len(rows[0])]
+
+
 def has_head(node: Node) -> bool:
     """Return whether the first line of a CSV Data Set is a header."""
     return node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
@@ -76,12 +85,12 @@ def delimiter_of(node: Node) -> str:
     return delimiter if len(delimiter) == 1 else ","
 
 
-def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
+def _rows(node: Node, file: Path | None, most: int | None = None) -> list[list[str]] | None:
     if file is None:
         return None
     try:
         with regular(file, math.inf).open(encoding="utf-8", errors="replace", newline="") as lines:
-            return list(csv.reader(lines, delimiter=delimiter_of(node)))
+            return list(islice(csv.reader(lines, delimiter=delimiter_of(node)), most))
     except (OSError, csv.Error):
         return None
 

@@ -44,7 +44,8 @@ class PlanStep:
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
     With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it, and
     with `checks_code` an assertion or a script decides on its code. The times of a transaction may include the pauses
-    of its users. A condition above it compares the variable `unset`, which nothing in the plan sets.
+    of its users. A controller above it reads the variable `unset`, a pause the variable `unset_pause`, which nothing in
+    the plan sets.
     """
 
     label: str
@@ -55,6 +56,7 @@ class PlanStep:
     checks_code: bool = False
     includes_pauses: bool = False
     unset: str = ""
+    unset_pause: str = ""
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -71,6 +73,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
     conditions = ConditionVariables.of(tree, values, jmx.parent)
     unset: dict[str, str] = {}
+    unset_pauses: dict[str, str] = {}
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
     cached: dict[str, bool] = {}
@@ -85,6 +88,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
                 cached[label] = cached.get(label, True) and may_be_cached(node)
                 unset[label] = unset.get(label, "?") and conditions.unset_above(node)
+                unset_pauses[label] = unset_pauses.get(label) or conditions.unset_pause(node)
                 erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
                 checked |= {label} if any(map(_checks_code, node.in_scope())) else set()
                 pausing |= {label} if _includes_pauses(node) else set()
@@ -98,6 +102,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
             label in checked,
             label in pausing,
             unset[label],
+            unset_pauses[label],
         )
         for label in skipped
     )

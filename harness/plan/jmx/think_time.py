@@ -15,16 +15,19 @@ from harness.plan.load.groups import GroupLoad
 # The property with the think time.
 NAME = "think_time_ms"
 _READ = re.compile(r"\$\{__(?:P|property)\(\s*think_time_ms\s*(?:,[^(){}]*)?\)\}")
-_TIMERS = (
-    "ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer", "JSR223Timer", "BeanShellTimer",
-    "BSFTimer",
-)  # fmt: skip
+_FIXED = ("ConstantTimer", "UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer")
+_TIMERS = (*_FIXED, "JSR223Timer", "BeanShellTimer", "BSFTimer")
 _PAUSE = "1"
 
 
 def is_pause(node: Node) -> bool:
     """Return whether an element pauses users: any timer, or a Flow Control Action that does."""
     return node.kind.endswith("Timer") or (node.kind == "TestAction" and node.value("ActionProcessor.action") == _PAUSE)
+
+
+def is_fixed_pause(node: Node) -> bool:
+    """Return whether an element pauses users for times that it states: neither a throughput timer nor a script."""
+    return is_pause(node) and (node.kind in _FIXED or node.kind == "TestAction")
 
 
 def think_variables(root: ElementTree.Element) -> tuple[str, ...]:

@@ -2,12 +2,17 @@ import java.lang.instrument.Instrumentation;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Counts samples that are sent with the mark for the end of a data file in place of its data.
+ * Counts samples that are sent with the mark for the end of a data file in place of its data, or with its header.
  *
- * A CSV Data Set Config that neither recycles its file nor stops the thread lets its users go on with it.
+ * A CSV Data Set Config that neither recycles its file nor stops the thread lets its users go on with the mark. One that has
+ * names of variables takes the first line for data unless it is told to ignore it: each variable then has its own name.
  */
 public final class EndedData {
     private static final String CONTEXT = "org/apache/jmeter/threads/JMeterContext";
@@ -18,10 +23,43 @@ public final class EndedData {
     private static final String MARK = "<EOF>";
     /** As it is in what was sent. */
     private static final Pattern SENT = Pattern.compile("(?:<|%3c|&lt;)EOF(?:>|%3e|&gt;)", Pattern.CASE_INSENSITIVE);
+    /** The latest line that this thread got, and the headers among its lines. */
+    private static final ThreadLocal<Line> LINE = ThreadLocal.withInitial(Line::new);
     /** Whether a file of this thread has ended. */
     private static final ThreadLocal<Boolean> HAS_ENDED = new ThreadLocal<>();
 
     private EndedData() {}
+
+    /** The variables that a line sets. */
+    private static final class Line {
+        private final Set<String> names = new HashSet<>();
+        private boolean isHead = true;
+        /** The variables that have the words of a header now: what finds them in what was sent. */
+        private final Map<String, Pattern> heads = new HashMap<>();
+
+        void begins() {
+            if (isHead) {
+                for (String name : names) {
+                    heads.computeIfAbsent(name, one -> Pattern.compile("(?<![\\w$])" + Pattern.quote(one) + "(?!\\w)", Pattern.CASE_INSENSITIVE));
+                }
+            } else if (!heads.isEmpty()) {
+                heads.keySet().removeAll(names);
+            }
+            names.clear();
+            isHead = true;
+        }
+
+        void sets(String name, String value) {
+            isHead &= name.equalsIgnoreCase(value.strip());
+            if (isHead || !heads.isEmpty()) {
+                names.add(name);
+            }
+        }
+
+        boolean isSentIn(String sent) {
+            return heads.values().stream().anyMatch(head -> head.matcher(sent).find());
+        }
+    }
 
     /** Patches where the mark is given to a user, and where a sample is done. */
     static void install(Instrumentation instrumentation) {
@@ -29,8 +67,15 @@ public final class EndedData {
         String put = "org/apache/jmeter/threads/JMeterVariables put (" + TEXT + TEXT + ")V";
         new CallPatch("iterationStart", put, "EndedData", "put", "(" + OBJECT + TEXT + TEXT + ")V")
                 .install(instrumentation, DATA, consequence + put);
+        new MethodPatch("iterationStart", MethodPatch.THIS, false, "EndedData", "begins", OBJECT)
+                .install(instrumentation, DATA, consequence + DATA);
         new MethodPatch("setPreviousResult", "L" + RESULT + ";", false, "EndedData", "sampled", OBJECT)
                 .install(instrumentation, CONTEXT, consequence + CONTEXT);
+    }
+
+    /** Called before a user gets a line of a file. */
+    public static void begins(Object data) {
+        LINE.get().begins();
     }
 
     /** Called instead of JMeterVariables.put. */
@@ -43,18 +88,27 @@ public final class EndedData {
         if (MARK.equals(value)) {
             HAS_ENDED.set(true);
         }
+        if (name != null && value != null) {
+            LINE.get().sets(name, value);
+        }
     }
 
     /** Called with each result of a sampler. */
     public static void sampled(Object result) {
-        GroupCounts.Group group = result == null || HAS_ENDED.get() == null ? null : Users.group();
+        Line line = LINE.get();
+        line.begins();
+        boolean hasEnded = HAS_ENDED.get() != null;
+        GroupCounts.Group group = result == null || !hasEnded && line.heads.isEmpty() ? null : Users.group();
         if (group == null) {
             return;
         }
         try {
             String sent = Access.URL.invoke(result) + "\n" + Access.SENT.invoke(result);
-            if (SENT.matcher(sent).find()) {
+            if (hasEnded && SENT.matcher(sent).find()) {
                 group.count("without data", (String) Access.LABEL.invoke(result));
+            }
+            if (line.isSentIn(sent)) {
+                group.count("with header", (String) Access.LABEL.invoke(result));
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.

@@ -196,7 +196,7 @@ public final class Extractions {
             }
         }
         try {
-            ScriptTimes.run(processor, Access.PROCESS);
+            ScriptTimes.after(processor, Access.PROCESS);
         } catch (RuntimeException | Error error) {
             throw error;
         } catch (Throwable error) {

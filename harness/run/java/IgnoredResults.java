@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
  * Counts results that the plan hides: for which a script, an assertion or the sampler itself called {@code setIgnore}.
  *
  * No listener gets them, so that no row has them. The time of one is a pause of its user, as no sample has it. Of the rows
- * it counts failures of samplers that are successes with another code, as scripts of the plan gave them both, and successes
+ * it counts failures that scripts of the plan made successes: of samplers, with another code, and of assertions; and successes
  * for which nothing was sent: of a cache, a Debug or Dummy Sampler, or a script within a millisecond.
  */
 public final class IgnoredResults {
@@ -18,6 +18,9 @@ public final class IgnoredResults {
     private static final String RESULT = "org/apache/jmeter/samplers/SampleResult";
     /** JMeter asks several times for one result. */
     private static final ThreadLocal<Object> LATEST = new ThreadLocal<>();
+
+    /** The latest result of a thread that an assertion failed, and that is a success. */
+    private static final ThreadLocal<Object> MADE_GOOD = new ThreadLocal<>();
 
     /**
      * The results of a thread that wait for their row, those of a parent transaction for its end: failures, with their code,
@@ -87,24 +90,32 @@ public final class IgnoredResults {
 
     /** Called before the row of a result is written, by each listener that writes one; also of those in a transaction. */
     public static void written(Object result) {
-        Map<Object, Object> waiting = WAITING.get();
-        if (waiting.isEmpty()) {
-            return;
-        }
         try {
-            Object mark = waiting.remove(result);
-            if (mark == null || !(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
+            Map<Object, Object> waiting = WAITING.get();
+            Object mark = waiting.isEmpty() ? null : waiting.remove(result);
+            if (!(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
                 return;
             }
-            GroupCounts.Group group = Users.group();
-            if (group != null && mark == UNSENT) {
-                group.count("not sent", (String) Access.LABEL.invoke(result));
-            } else if (group != null && !mark.equals(Access.CODE.invoke(result))) {
-                group.count("made good", (String) Access.LABEL.invoke(result));
+            boolean isMadeGood = mark == null || mark == UNSENT ? hasFailed(result) : !mark.equals(Access.CODE.invoke(result));
+            GroupCounts.Group group = mark == UNSENT || isMadeGood ? Users.group() : null;
+            if (group != null) {
+                group.count(isMadeGood ? "made good" : "not sent", (String) Access.LABEL.invoke(result));
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
+    }
+
+    /** Returns whether an assertion failed a result, the first time that this is asked of it. */
+    private static boolean hasFailed(Object result) throws Throwable {
+        for (Object assertion : (Object[]) Access.ASSERTIONS.invoke(result)) {
+            if ((boolean) OfAssertion.IS_FAILURE.invoke(assertion) || (boolean) OfAssertion.IS_ERROR.invoke(assertion)) {
+                boolean isFirst = MADE_GOOD.get() != result;
+                MADE_GOOD.set(result);
+                return isFirst;
+            }
+        }
+        return false;
     }
 
     /** Called instead of SampleResult.isIgnore. */
@@ -142,7 +153,15 @@ public final class IgnoredResults {
         static final MethodHandle CODE = Handles.of(RESULT, "getResponseCode");
         static final MethodHandle SENT = Handles.of(RESULT, "getSentBytes");
         static final MethodHandle RECEIVED = Handles.of(RESULT, "getBytesAsLong");
+        static final MethodHandle ASSERTIONS = Handles.of(RESULT, "getAssertionResults");
         static final MethodHandle SAMPLER = Handles.of("org/apache/jmeter/threads/JMeterContext", "getCurrentSampler");
         static final MethodHandle CONTEXT = Handles.of("org/apache/jmeter/threads/JMeterContextService", "getContext");
+    }
+
+    /** The same of assertions. */
+    private static final class OfAssertion {
+        private static final String ASSERTION = "org/apache/jmeter/assertions/AssertionResult";
+        static final MethodHandle IS_FAILURE = Handles.of(ASSERTION, "isFailure");
+        static final MethodHandle IS_ERROR = Handles.of(ASSERTION, "isError");
     }
 }

@@ -59,6 +59,10 @@ def faces(path: str = "/orders.xhtml;jsessionid=1?tab=2", **values: str) -> str:
 
 
 FILES = {"three.csv": "ann\nbob\ncid\n", "blank.csv": "ann\nbob\n\ncid\n", "end.csv": "ann\nbob\ncid\n\n"}
+IGNORES_FIRST = flag("ignoreFirstLine")
+FILES |= {
+    "head.csv": "User \nann\nbob\ncid\n", "wide.csv": "user,a\nann,1\nbob,2\n", "off.csv": "name,user\nann,1\nbob,2\n",
+}  # fmt: skip
 
 
 def data(name: str, mode: str = "all", *more: str) -> str:
@@ -239,6 +243,12 @@ FLAWS = {
     "blank-row": [
         ({"inside": data("blank.csv") + get("/")}, {"inside": data("blank.csv", "all", flag("quotedData")) + get("/")}),
         ({"inside": data("end.csv", "all", flag("recycle")) + get("/")}, {"inside": data("end.csv") + get("/")}),
+    ],
+    "header-row": [
+        ({"inside": data("head.csv") + get("/")}, {"inside": data("head.csv", "all", IGNORES_FIRST) + get("/")}),
+        ({"inside": data("wide.csv") + get("/")}, {"inside": data("off.csv") + get("/")}),
+        ({"inside": data("head.csv") + get("/")}, {"inside": data("three.csv") + get("/")}),
+        ({"inside": data("head.csv") + get("/")}, {"inside": data("head.csv").replace(">user<", "><") + get("/")}),
     ],
     "cached-label": [
         ({"inside": cache("useExpires") + get("/"), "header": header}, {"inside": cache("useExpires") + get("/")})

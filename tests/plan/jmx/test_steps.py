@@ -1,11 +1,13 @@
 """Steps of a plan: the labels that every user sends, those that logic may skip, and those that nobody knows."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.plan.jmx.steps import PlanStep, includes_its_parts, plan_steps
 from harness.plan.jmx.tree import plan_tree
 from tests.support.agent_runs import whole
-from tests.support.off_host import collection, element, flag, jmx, request, script, text
+from tests.support.off_host import collection, element, flag, jmx, request, script, text, variables
 
 
 def steps_of(tmp_path, in_group, **properties):
@@ -48,7 +50,8 @@ def test_a_step_of_a_controller_that_runs_all_of_its_steps_is_certain(tmp_path, 
     ],
 )
 def test_a_step_below_logic_may_be_skipped_unless_it_is_also_elsewhere(tmp_path, kind, props):
-    assert steps_of(tmp_path, within(kind, *props)) == (PlanStep("Pay", may_be_skipped=True),)
+    (step,) = steps_of(tmp_path, within(kind, *props))
+    assert replace(step, unset="") == PlanStep("Pay", may_be_skipped=True)
     deep = element("GenericController", "Part", below=within(kind, *props))
     found = [(one.label, one.may_be_skipped) for one in steps_of(tmp_path, deep + request(name="Show"))]
     assert found == [("Pay", True), ("Show", False)]
@@ -286,3 +289,76 @@ FOLLOWS, EMBEDS = request(flag("HTTPSampler.follow_redirects")), request(flag("H
 def test_rows_include_others_of_redirects_and_embedded_resources_and_of_nothing_else(tmp_path, in_group, includes):
     (tmp_path / "plan.jmx").write_text(jmx(in_group))
     assert includes_its_parts(plan_tree(tmp_path / "plan.jmx")) is includes
+
+
+def _each(kind, key, value):
+    return element(kind, "Each", text(key, value), below=request(name="Pay"))
+
+
+_LOOPS = {
+    "paid": _each("LoopController", "LoopController.loops", "${paid}"),
+    "seconds": _each("RunTime", "RunTime.seconds", " ${seconds} "),
+    "ids": _each("ForeachController", "ForeachController.inputVal", "ids"),
+}
+
+
+@pytest.mark.parametrize(("name", "plan"), _LOOPS.items())
+def test_loops_and_lists_of_what_nothing_sets_are_known_by_the_variable(tmp_path, name, plan):
+    assert [(one.may_be_skipped, one.unset) for one in steps_of(tmp_path, plan)] == [(True, name)]
+    numbers = variables(**{name: "2", f"{name}_1": "2"})
+    for sets in numbers, _code(f"vars.put('{name}_1', 'x'); vars.put('{name}', '2')"), _code("vars['a'] = 1"):
+        assert {one.label: one.unset for one in steps_of(tmp_path, sets + plan)}["Pay"] == ""
+    assert [one.unset for one in steps_of(tmp_path, plan + request(name="Pay"))] == [""]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        _each("LoopController", "LoopController.loops", "${__P(loops,2)}"),
+        _each("LoopController", "LoopController.loops", "-1"),
+        _each("LoopController", "LoopController.loops", "${__jexl3(${paid}+1)}"),
+        variables(list="ids") + _each("ForeachController", "ForeachController.inputVal", "${list}"),
+        _each("ForeachController", "ForeachController.inputVal", ""),
+        variables(ids1="a") + _LOOPS["ids"],
+        variables(ids_7="a") + _LOOPS["ids"],
+        element("JSONPostProcessor", "Finds", text("JSONPostProcessor.referenceNames", "id;ids")) + _LOOPS["ids"],
+        element("JDBCPostProcessor", "Asks", text("variableNames", "name,ids")) + _LOOPS["ids"],
+        element("UserParameters", "Own", collection("UserParameters.names", "ids_1")) + _LOOPS["ids"],
+        _code("(1..3).each { vars.put('ids_' + it, 'x') }") + _LOOPS["ids"],
+        element("com.shop.Finds", "Own", text("Finds.target", "ids")) + _LOOPS["ids"],
+    ],
+)  # fmt: skip
+def test_loops_and_lists_that_something_may_set_are_left_to_their_logic(tmp_path, plan):
+    assert {one.label: one.unset for one in steps_of(tmp_path, plan)}["Pay"] == ""
+
+
+_CONSTANT = element("ConstantTimer", "Think", text("ConstantTimer.delay", "${think}"))
+_UNIFORM = element(
+    "UniformRandomTimer", "Think", text("ConstantTimer.delay", "0"), text("RandomTimer.range", "${think}")
+)
+_REST = element("TestAction", "Rest", whole("ActionProcessor.action", 1), text("ActionProcessor.duration", "${think}"))
+
+
+@pytest.mark.parametrize("pause", [_CONSTANT, _UNIFORM, _REST])
+def test_a_pause_of_what_nothing_sets_is_known_by_the_variable(tmp_path, pause):
+    assert [one.unset_pause for one in steps_of(tmp_path, request() + pause)] == ["think"]
+    for sets in variables(think="5"), _code("vars.put('think', '5')"):
+        assert {one.label: one.unset_pause for one in steps_of(tmp_path, sets + request() + pause)}["Buy"] == ""
+    below = request(name="Pay", below=_CONSTANT) + request()
+    assert {one.label: one.unset_pause for one in steps_of(tmp_path, below)} == {"Pay": "think", "Buy": ""}
+
+
+@pytest.mark.parametrize(
+    "pause",
+    [
+        _CONSTANT.replace("${think}", "${__P(think_time_ms,200)}"),
+        _CONSTANT.replace("${think}", "${__jexl3(${think} + 1)}"),
+        _CONSTANT.replace("${think}", "300"),
+        _CONSTANT.replace("<ConstantTimer ", '<ConstantTimer enabled="false" '),
+        _REST.replace('action">1', 'action">3'),
+        element("SyncTimer", "Meet", text("groupSize", "${think}")),
+        element("JSR223Timer", "Own", text("script", "${think}"), text("scriptLanguage", "groovy")),
+    ],
+)
+def test_a_pause_of_a_number_a_function_or_a_script_reads_nothing_unset(tmp_path, pause):
+    assert [one.unset_pause for one in steps_of(tmp_path, request() + pause)] == [""]

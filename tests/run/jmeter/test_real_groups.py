@@ -134,6 +134,22 @@ def test_a_script_that_sleeps_is_a_pause_and_the_time_of_one_that_computes_is_co
     assert [(one.label, 500 <= one.count <= 5000) for one in paused["signs"].scripts_ms] == [("Signs", True)]
 
 
+def test_scripts_of_assertions_and_listeners_are_pauses_or_counted_like_any(paused):
+    for name, count, least_ms in ("checked", 10, 800), ("told", 5, 250):
+        assert paused[name].pause_count == count
+        assert sum(paused[name].pause_ms) >= least_ms
+    assert [(one.label, one.count >= 500) for one in paused["told"].scripts_ms] == [("Tells", True)]
+
+
+def test_by_how_much_a_sub_result_moves_the_end_of_a_sample_is_counted_by_label(pausing, paused):
+    late = {one.label: one.count for one in paused["moved"].late_ms}
+    rows = [row.split(",") for row in pausing.rows if ",moved " in row]
+    assert 500 <= late["Moved"] <= sum(int(row[1]) for row in rows if row[2] == "Moved")
+    # The one before the script moves it by what the plan did until then.
+    assert late.get("Noted", 0) < 250
+    assert not any(one.late_ms for name, one in paused.items() if name != "moved")
+
+
 def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
     ignored = {one.label: one for one in paused["ignored"].ignored}
     assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
@@ -143,7 +159,7 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert (labels.count("Seen"), labels.count("whole"), labels.count("Poll")) == (4, 4, 0)
     assert not any(one.ignored for name, one in paused.items() if name != "ignored")
     noted = [(paused[name].made_good, paused[name].not_sent) for name in ("made good", "not sent", "inside")]
-    expected = [{"Pay": 3}, {}, {}, {"Debug": 3}, {"Mend": 2}, {"Debug": 2, "Quiet": 2, "Last": 2}]
+    expected = [{"Pay": 3, "Passed": 3}, {}, {}, {"Debug": 3}, {"Mend": 2}, {"Debug": 2, "Quiet": 2, "Last": 2}]
     assert [{one.label: one.count for one in counts} for both in noted for counts in both] == expected
     counts = paused["names"].script_failed, paused["names"].conditions, paused["names"].bad_conditions
     expected = [{"Sent": 3, "Set": 3, "Read": 3, "Asked": 3}, {"fine": 3, "wrong": 3}, {"wrong": 3}]
@@ -239,12 +255,19 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         '<boolProp name="recycle">false</boolProp>', text("shareMode", "shareMode.group"),
     )  # fmt: skip
     (tmp_path / "rows.csv").write_text("1\n2\n3\n")
+    (tmp_path / "heads.csv").write_text("A, b\n1,2\nA,4\n")
+    heads = (text("filename", str(tmp_path / "heads.csv")), text("variableNames", "a,b"), flag("recycle"))
     fails = does("SampleResult.setSuccessful(false)", "Buy")
     (tmp_path / "run").rmdir()
     plan = tree(
         ended_after("data", 3, element("CSVDataSet", "rows", *data) + does("Thread.sleep(100)"), users=2),
         group(
             "goes on", element("CSVDataSet", "rows", *data[:2], *data[3:]) + does("'${a}'", "Ship") + does("1"), loops=5
+        ),
+        group(
+            "head",
+            element("CSVDataSet", "rows", *heads) + does("'${a}${b}'", "Both") + does("'${b}'", "Ship") + does("1"),
+            loops=5,
         ),
         group("error", does("Thread.sleep(50)", "Look") + fails, loops=-1, users=3, on_sample_error="stopthread"),
         group("own", does("1") + action(0), loops=-1),
@@ -266,6 +289,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     assert ends == {
         "data": [(NO_DATA, "End of file", 2)],
         "goes on": [(DONE, "", 1)],
+        "head": [(DONE, "", 1)],
         "error": [(FAILED, "Buy", 3)],
         "own": [(STOP, "Pause", 1)],
         "asked": [(STOP, "enough", 1)],
@@ -277,6 +301,9 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         "busy": [],
     }
     assert [(one.label, one.count) for one in groups["goes on"].without_data] == [("Ship", 2)]
+    # The first and the fourth line.
+    assert {one.label: one.count for one in groups["head"].head_sent} == {"Both": 2, "Ship": 2}
+    assert not any(one.head_sent for name, one in groups.items() if name != "head")
     for counts in groups.values():
         assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
 
