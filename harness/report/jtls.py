@@ -17,10 +17,11 @@ from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, SUCCESSFUL
 from harness.metrics.files import each_sample, read_tally
+from harness.metrics.first_rows import FirstRows
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
-from harness.metrics.threads import NO_ROWS, thread_evidence
+from harness.metrics.threads import NO_ROWS, block_rows, thread_evidence
 from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
@@ -87,10 +88,13 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
         return _summary_of_jtls(readable, counting)
 
 
-def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
-    """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
+def tally_of_jtls(inputs: Sequence[Input], counting: Counting, kept: FirstRows | None = None) -> SampleTally:
+    """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records.
+
+    `kept` keeps the first samples of each.
+    """
     scope = replace(_scope(counting), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
-    tally = read_tally(inputs, scope, counting.columns)
+    tally = read_tally(inputs, scope, kept or FirstRows(counting.columns))
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
         what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
@@ -119,9 +123,10 @@ def _name_of(tally: SampleTally) -> str:
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
-    rows = cache(lambda: NO_ROWS if counting.run else thread_evidence(inputs, counting.columns))
+    kept = FirstRows(counting.columns, block_rows(len(inputs)))
+    rows = cache(lambda: NO_ROWS if counting.run else thread_evidence(inputs, kept))
     with shared_counter(meanwhile=partial(_try, rows)):
-        tally = tally_of_jtls(inputs, counting)
+        tally = tally_of_jtls(inputs, counting, kept)
     from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
 
     window, scope = window_of(tally, counting.window, counting.run), _scope(counting)
@@ -188,7 +193,7 @@ def counted_tally(
     if span_ms is None or window.length_s == window.run_s:
         return None
     scope = replace(scope, window_ms=span_ms, batch_count=batch_count_of(window.length_s), with_timeline=False)
-    return read_tally(inputs, scope, columns)
+    return read_tally(inputs, scope, FirstRows(columns, most=0))
 
 
 def silences_of(
