@@ -215,11 +215,11 @@ def _copies(threads: _Threads, step_ms: int) -> _Copies:
     seen: dict[tuple[object, ...], list[str]] = defaultdict(list)
     least_ms = max(_REPEATED_LEAST_MS, step_ms)
     # Most rows are alone with their times.
-    times = Counter(map(_BY_START, chain.from_iterable(threads.values())))
+    alike = Counter(map(_BY_START, chain.from_iterable(threads.values())))
     for (_, host, name), own in threads.items():
         thread = f"{host} {name}".strip()
         for row in own:
-            if row.elapsed_ms >= least_ms and times[row.start_ms, row.elapsed_ms] > 1:
+            if row.elapsed_ms >= least_ms and alike[row.start_ms, row.elapsed_ms] > 1:
                 seen[_signature(row, 0)].append(thread)
     several = {key: set(names) for key, names in seen.items() if len(names) > 1}
     repeated = sum(len(seen[key]) - len(names) for key, names in several.items())
