@@ -22,10 +22,10 @@ from harness.jtl.inputs import Input
 from harness.jtl.readers import CSV, XML
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, thread_group_of
 from harness.metrics.figures import LOAD, group_of
-from harness.metrics.first_rows import ROWS_LEAST, FirstRows
+from harness.metrics.first_rows import FirstRows
 
-# The rows of a block, of all files together, and the bytes of one from the middle of a file on.
-_BLOCK_ROWS, _BLOCK_BYTES = 5_000, BYTES_PER_MB
+# The bytes of a block from the middle of a file on.
+_BLOCK_BYTES = BYTES_PER_MB
 # Fewer rows are by chance, and so is a smaller share of them.
 _ROWS_LEAST, _RATIO_LEAST = 10, 0.05
 # By so much rows of a thread may overlap: its clock is not that of its time stamps.
@@ -81,13 +81,8 @@ class ThreadEvidence:
 NO_ROWS = ThreadEvidence()
 
 
-def block_rows(file_count: int) -> int:
-    """Return how many rows of a block of a file are looked at, where there are so many files."""
-    return max(ROWS_LEAST, _BLOCK_ROWS // max(1, file_count))
-
-
 def thread_evidence(inputs: Sequence[Input], kept: FirstRows) -> ThreadEvidence:
-    """Return what rows at the beginning and in the middle of JTLs show; `kept` has as many first rows as a block."""
+    """Return what rows at the beginning and in the middle of JTLs show: of each as many as `kept` keeps."""
     by_thread: dict[tuple[int, str, str], list[Sample]] = defaultdict(list)
     silent: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
     are_in_order = True

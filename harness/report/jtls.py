@@ -17,15 +17,15 @@ from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, SUCCESSFUL
 from harness.metrics.files import each_sample, read_tally
-from harness.metrics.first_rows import FirstRows
+from harness.metrics.first_rows import ROWS_LEAST, ROWS_MOST, FirstRows
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
-from harness.metrics.threads import NO_ROWS, block_rows, thread_evidence
 from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.metrics.threads import ThreadEvidence
     from harness.plan.goal import Goal
     from harness.run.record import RunRecord
 
@@ -72,11 +72,14 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     return run
 
 
-def _load_summarise() -> None:
-    from harness.judge import summarise  # noqa: F401 - takes as long as counting a million rows
+def _load_judge() -> None:
+    """Import what judges: that takes as long as counting 100,000 rows."""
+    from harness.judge import summarise, warnings  # noqa: F401
+
+    warnings.warning_kinds()
 
 
-@shared_counter(meanwhile=_load_summarise)
+@shared_counter(meanwhile=_load_judge)
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
@@ -123,8 +126,8 @@ def _name_of(tally: SampleTally) -> str:
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
-    kept = FirstRows(counting.columns, block_rows(len(inputs)))
-    rows = cache(lambda: NO_ROWS if counting.run else thread_evidence(inputs, kept))
+    kept = FirstRows(counting.columns, max(ROWS_LEAST, ROWS_MOST // max(1, len(inputs))))
+    rows = cache(lambda: _rows(inputs, counting, kept))
     with shared_counter(meanwhile=partial(_try, rows)):
         tally = tally_of_jtls(inputs, counting, kept)
     from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
@@ -144,6 +147,13 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     )
     summary = summarise(tally, _name_of(tally), options=options)
     return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary
+
+
+def _rows(inputs: Sequence[Input], counting: Counting, kept: FirstRows) -> ThreadEvidence:
+    """Return what single rows show; nothing of those of a run, whose own account is better."""
+    from harness.metrics.threads import NO_ROWS, thread_evidence  # imported while a large file is counted
+
+    return NO_ROWS if counting.run else thread_evidence(inputs, kept)
 
 
 def _try(work: Callable[[], object]) -> None:
