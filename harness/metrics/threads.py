@@ -244,15 +244,16 @@ def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
 
 def _parents(threads: Collection[Sequence[Sample]], clock_ms: int) -> tuple[str, ...]:
     """Return the labels whose rows begin together with a shorter row of their thread: they include it."""
-    counts = Counter(row.label for own in threads for row in own)
+    counts = Counter(map(attrgetter("label"), chain.from_iterable(threads)))
     together = Counter[str]()
-    for own in (
-        threads if clock_ms < _OVERLAP_MS else ()
-    ):  # by a coarse clock, rows that follow each other begin together
-        starts = [-math.inf, *(row.start_ms for row in own), math.inf]
-        for at, row in enumerate(own):
-            if starts[at] < row.start_ms and starts[at + 2] > row.start_ms + _TOGETHER_MS:
+    # By a coarse clock, rows that follow each other begin together.
+    for own in threads if clock_ms < _OVERLAP_MS else ():
+        starts = [row.start_ms for row in own]
+        around = zip((-math.inf, *starts[:-1]), starts, (*starts[1:], math.inf), strict=True)
+        for at, (before, start_ms, after) in enumerate(around):
+            if before < start_ms and after > start_ms + _TOGETHER_MS:
                 continue  # alone, as nearly all are
+            row = own[at]
             # Of two that are as long, the one that was written last includes the other.
             later = (other for other in own[at + 1 : at + 4] if other.start_ms > row.start_ms)
             together[row.label] += any(_includes(row, other) for other in (*own[max(0, at - 3) : at], *later))
@@ -262,7 +263,7 @@ def _parents(threads: Collection[Sequence[Sample]], clock_ms: int) -> tuple[str,
         for label, count in counts.items()
         if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or label in by_name
     ]
-    inner = Counter(row.label for own in threads for row in _inside(own, parents))
+    inner = Counter(row.label for own in (threads if parents else ()) for row in _inside(own, parents))
     return tuple(label for label in parents if inner[label] < _PARENTS_RATIO * counts[label])
 
 
@@ -295,12 +296,14 @@ def _includes(row: Sample, other: Sample) -> bool:
 
 def _without_parts(own: Sequence[Sample], parents: Sequence[str]) -> Sequence[Sample]:
     """Return a thread's rows by their starts, without those that include others, and those that these include."""
+    if not parents:
+        return [row for row in own if row.start_ms + row.elapsed_ms > 0]
     whole: list[Sample] = []
     until_ms = 0
-    for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms)) if parents else own:
+    for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms)):
         if row.label in parents:
             until_ms = max(until_ms, row.end_ms)
-        elif row.start_ms + row.elapsed_ms > until_ms:
+        elif row.end_ms > until_ms:
             whole.append(row)
     return sorted(whole, key=_BY_START)
 
