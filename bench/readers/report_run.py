@@ -9,7 +9,8 @@ from bench.readers.generate import USERS
 from harness.base.records import to_plain
 from harness.jtl.sample import SAMPLES_NAME
 from harness.plan.goal import Goal
-from harness.plan.load.model import CLOSED, LoadRecord
+from harness.plan.load import CLOSED
+from harness.plan.load.model import LoadRecord
 from harness.run.prepare import host_facts
 from harness.run.record import FINISHED, FORMAT_VERSION, RunRecord
 

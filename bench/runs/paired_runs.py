@@ -17,7 +17,7 @@ from harness.base.units import parse_whole_number
 from harness.compare.sources import read_result
 from harness.report.run_result import RunResult
 from harness.run.names import full_path
-from harness.run.telemetry.table import GENERATOR
+from harness.run.telemetry.processes import GENERATOR
 
 WITHOUT, WITH = "without", "with"
 _SERIES = {WITHOUT: "01", WITH: "02"}

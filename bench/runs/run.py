@@ -24,7 +24,7 @@ from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from harness.report.tables import table
 from harness.run.jmeter.interim import LOAD_LEAST_S
-from harness.run.telemetry.table import HARNESS
+from harness.run.telemetry.processes import HARNESS
 from harness.system.jcmd import is_jvm
 
 _CPU_RUN = ("--users", "50", "--duration", "60")

@@ -27,7 +27,8 @@ from harness.history.change_points import (
 from harness.history.series import HistoryLine, Point
 from harness.judge.verdict import VALID
 from harness.metrics.figures import TOTAL
-from harness.plan.load.model import CLOSED, LoadRecord
+from harness.plan.load import CLOSED
+from harness.plan.load.model import LoadRecord
 from harness.report.run_result import LabelResult
 
 SAME, SLIP, OTHER = "same", "same but for Otava's slip", "DIFFERS"

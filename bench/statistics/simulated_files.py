@@ -18,7 +18,8 @@ from harness.metrics.timeline import Order, Source
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.jmx.steps import PlanStep
-from harness.plan.load.model import OPEN, LoadRecord
+from harness.plan.load import OPEN
+from harness.plan.load.model import LoadRecord
 from harness.run.group_counts import GroupCounts
 from harness.run.record import FINISHED, HostRecord, RowsRecord, RunRecord
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy
 
-from harness.plan.load.model import CLOSED, OPEN, LoadRecord
+from harness.plan.load import CLOSED, OPEN
+from harness.plan.load.model import LoadRecord
 
 Array = numpy.ndarray[Any, numpy.dtype[Any]]
 Random = numpy.random.Generator

@@ -10,7 +10,7 @@ import os
 import sys
 
 # Looking for garbage takes 5 % of the time of a small table, and a command makes little.
-_GARBAGE_LOOKS = (20_000, 20, 20)
+_GARBAGE_LOOKS = (100_000, 20, 20)
 # pathlib loads slowly
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # noqa: PTH120
 _VENV = f"{_ROOT}/.venv"

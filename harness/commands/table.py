@@ -18,7 +18,6 @@ from harness.jtl.inputs import resolve
 from harness.jtl.tools.summary import NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES, SUCCESSFUL
 from harness.metrics.window import parse_window
-from harness.report.account_table import account_line
 from harness.report.columns import (
     ALWAYS_SHOWN,
     CLASSIC,
@@ -227,6 +226,8 @@ class _Printer:
     def _markdown(self, view: View) -> None:
         if self._is_each:
             print_page(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
+        from harness.report.account_table import account_line  # deferred: loads what judges while a file is counted
+
         draw = classic_table if self._layout == CLASSIC else group_table
         parts = [part for group in view.groups for part in parts_of(group)]
         print_page(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")

@@ -47,13 +47,7 @@ def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str]
         head.append(line)
         size_bytes += len(line)
     rows = RowReader.of(name, dropped, columns, b"".join(head))
-    yield from _samples(Records(chain(head, lines), dropped, rows), rows)
-
-
-def _samples(records: Records, rows: RowReader) -> Iterator[Sample]:
-    while (record := records.next()) is not None:
-        if (sample := rows.sample(*record)) is not None:
-            yield sample
+    yield from Records(chain(head, lines), dropped, rows).samples()
 
 
 def _times_of(head: bytes, columns: Sequence[str] | None) -> Times:
@@ -62,7 +56,7 @@ def _times_of(head: bytes, columns: Sequence[str] | None) -> Times:
     text = text[: text.rfind(b"\n") + 1]
     try:
         rows = RowReader("", Dropped(), Layout.of(columns, "") if columns else None)
-        return times_near(_samples(Records(lines_of(io.BytesIO(text)), Dropped(), rows), rows))
+        return times_near(Records(lines_of(io.BytesIO(text)), Dropped(), rows).samples())
     except UsageError:
         return ALWAYS  # whoever reads on from there refuses it
 
@@ -164,18 +158,35 @@ class Records:
         """Return the bytes read in search of a closing quote that belong to no record yet."""
         return b"".join(line.raw for line in self._waiting)
 
+    def samples(self) -> Iterator[Sample]:
+        """Yield the samples of the records."""
+        while True:
+            layout, is_between = self._rows.layout, not self._waiting and not self._is_piece
+            if layout and (read := layout.plain_sample) and self.delimiter and is_between:
+                # Nearly all records are plain, and read here in half the time.
+                width, delimiter = layout.width, self.delimiter
+                for raw in self._lines:
+                    fields = _plain_fields(raw, delimiter)
+                    sample = read(fields) if fields and len(fields) == width else None
+                    if sample is None:
+                        self._waiting.append(self._line(raw))
+                        break
+                    self._line_count += 1
+                    yield sample
+            if (record := self.next()) is None:
+                return
+            if (sample := self._rows.sample(*record)) is not None:
+                yield sample
+
     def next(self) -> tuple[int, list[str]] | None:
         """Return (line number, fields) of the next record, None at the end; count and skip torn records.
 
         A plain tuple, because one is made for each record.
         """
         if not self._waiting and self.delimiter and (raw := next(self._lines, None)) is not None:
-            # Nearly all lines are plain, and read here in half the time.
-            is_odd = b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw or raw[-1] != _LINE_END
-            if raw != b"\n" and not is_odd and not self._is_piece and len(raw) < LINE_BYTES_MAX:
+            if not self._is_piece and (fields := _plain_fields(raw, self.delimiter)):
                 self._line_count += 1
-                text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
-                return self._line_count, text.split(self.delimiter)
+                return self._line_count, fields
             self._waiting.append(self._line(raw))
         while (line := self._waiting.popleft() if self._waiting else self._pull()) is not None:
             text = line.text
@@ -240,6 +251,33 @@ class _Line(NamedTuple):
     number: int
     raw: bytes
     text: str
+
+
+def _plain_fields(raw: bytes, delimiter: str) -> list[str] | None:
+    """Return the fields of a line that is a record of its own, as nearly all are; None for one to look at closely.
+
+    Its quotes are all around whole fields, with none within them.
+    """
+    if raw[-1] != _LINE_END or b"\0" in raw or (not raw.isascii() and _BOM in raw):
+        return None
+    text = raw[:-1].decode("utf-8", errors=NOT_UTF_8).removesuffix("\r")
+    if b'"' not in raw:
+        return text.split(delimiter) if text else None
+    first, *parts = text.split('"')
+    if len(parts) % 2 or (first and not first.endswith(delimiter)):
+        return None
+    fields = first[:-1].split(delimiter) if first else []
+    *between, quoted, last = parts
+    for inner, outer in zip(between[::2], between[1::2], strict=True):
+        if not (outer.startswith(delimiter) and outer.endswith(delimiter)):
+            return None
+        fields.append(inner)
+        if len(outer) > 1:
+            fields += outer[1:-1].split(delimiter)
+    fields.append(quoted)
+    if last and not last.startswith(delimiter):
+        return None
+    return [*fields, *last[1:].split(delimiter)] if last else fields
 
 
 def _split_quoted(text: str, delimiter: str) -> list[str] | None:

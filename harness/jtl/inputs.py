@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import io
 import os
 import stat
@@ -106,6 +105,8 @@ def _paths(argument: str) -> list[Path]:
     except FileNotFoundError:
         if not GLOB_CHARACTERS & set(argument):
             raise _not_found(Path(argument)) from None
+        import glob  # here, because a shell expands most patterns
+
         names = sorted(glob.glob(argument, recursive=True))  # noqa: PTH207 - Path.glob accepts no absolute patterns
         if not names:
             raise UsageError(f"{argument}: matches no file", "check the folder with ls") from None

@@ -83,7 +83,7 @@ class Layout:
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
         return cls(tuple(columns), times)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Return the number of fields of a record."""
         return len(self.columns)
@@ -118,7 +118,7 @@ class Layout:
             try:
                 elapsed_ms = number_of[fields[elapsed]]
                 is_success = TRUTHS[fields[success]]
-                sample = Sample(
+                values = (
                     start_ms,
                     elapsed_ms,
                     fields[label],
@@ -140,7 +140,9 @@ class Layout:
                 )
             except KeyError:
                 return None
-            return sample if elapsed_ms <= ELAPSED_MAX_MS and first_ms <= start_ms <= last_ms else None
+            if elapsed_ms <= ELAPSED_MAX_MS and first_ms <= start_ms <= last_ms:
+                return tuple.__new__(Sample, values)  # as Sample(*values), in half the time
+            return None
 
         return read
 

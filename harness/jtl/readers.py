@@ -49,27 +49,26 @@ _TODO = {
     "compressed with xz": "unpack it: unxz",
 }
 # What tools print or log beside the file that is read, and how to get that one.
-_OTHER_TEXTS = tuple(
-    (re.compile(pattern, re.MULTILINE), what, todo)
-    for pattern, what, todo in (
-        (rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARN|ERROR|DEBUG) o\.a\.j", "JMeter's log", "jmeter -l FILE"),
-        (rb"^(Created the tree|Creating summariser|summary [+=])", "JMeter's console", "jmeter -l FILE"),
-        (rb"^\s*(execution: local|\S* ?http_req_duration\.{3,})", "k6's console", "k6 run --out json=FILE"),
-        (rb"^-+ Global Information -+|^Simulation \S+ started", "Gatling's console", "its simulation.log"),
-        (rb"^Bombarding ", "bombardier's console", "bombardier --latencies --print r --format json"),
-        (rb"^Requests +\[total, rate", "a report of Vegeta", "vegeta report -type json, or encode --to json"),
-        (rb"^Summary:\s+Success rate:", "a report of oha", "oha --output-format json"),
-        (rb"^(Test run id|All VUs finished)", "Artillery's console", "artillery run --output FILE"),
-        (rb"^Running \S+ test @ ", "autocannon's console", "autocannon --json"),
-        (rb"^(Transactions:|\*\* SIEGE)", "siege's console", "siege --json-output"),
-        (rb"^starting benchmark\.\.\.", "h2load's console", "h2load --log-file FILE"),
-        (rb"^(Type +Name +# reqs|.*\.locust\.|.*/INFO/locust)", "Locust's console", "locust --json-file NAME"),
-    )
+_OTHER_TEXTS = (
+    (rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARN|ERROR|DEBUG) o\.a\.j", "JMeter's log", "jmeter -l FILE"),
+    (rb"^(Created the tree|Creating summariser|summary [+=])", "JMeter's console", "jmeter -l FILE"),
+    (rb"^\s*(execution: local|\S* ?http_req_duration\.{3,})", "k6's console", "k6 run --out json=FILE"),
+    (rb"^-+ Global Information -+|^Simulation \S+ started", "Gatling's console", "its simulation.log"),
+    (rb"^Bombarding ", "bombardier's console", "bombardier --latencies --print r --format json"),
+    (rb"^Requests +\[total, rate", "a report of Vegeta", "vegeta report -type json, or encode --to json"),
+    (rb"^Summary:\s+Success rate:", "a report of oha", "oha --output-format json"),
+    (rb"^(Test run id|All VUs finished)", "Artillery's console", "artillery run --output FILE"),
+    (rb"^Running \S+ test @ ", "autocannon's console", "autocannon --json"),
+    (rb"^(Transactions:|\*\* SIEGE)", "siege's console", "siege --json-output"),
+    (rb"^starting benchmark\.\.\.", "h2load's console", "h2load --log-file FILE"),
+    (rb"^(Type +Name +# reqs|.*\.locust\.|.*/INFO/locust)", "Locust's console", "locust --json-file NAME"),
 )
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\x1b"))
 _LOOK_BYTES = 1024
 # A summary is much smaller.
 _SUMMARY_MAX_BYTES = 16 * BYTES_PER_MB
+# How the CSV JTLs of JMeter's default settings begin: nearly all files that are read.
+_USUAL_SIGN = b"timeStamp,elapsed,label,"
 # Signs of a JTL: the column that every header names, or a row that begins with a time stamp in milliseconds.
 _CSV_SIGN = re.compile(rb"timeStamp|(?:^|[\n\0])[\"']?\d{12,14}[\"']?[,|;\t]")
 _FIRST_TAG = re.compile(rb"(?:\s|<\?.*?\?>|<!--.*?-->|<!(?!--)[^>\[]*(?:\[.*?\]\s*)?>)*<([^\s<>/!?]+)", re.DOTALL)
@@ -104,9 +103,8 @@ def _is_xml(text: bytes) -> bool:
 
 
 def _begins(pattern: bytes) -> Callable[[bytes], bool]:
-    """Return whether a text begins with a pattern."""
-    sign = re.compile(pattern, re.DOTALL)
-    return lambda text: sign.match(text) is not None
+    """Return whether a text begins with a pattern, which is compiled when a file is no usual JTL."""
+    return lambda text: re.match(pattern, text, re.DOTALL) is not None
 
 
 def _late(function: str) -> Callable[..., Any]:
@@ -197,6 +195,8 @@ def kind_of(head: bytes, name: str) -> str:
             f"{name}: a Markdown report, not a JTL",
             "lth compare, history and sweep read reports; table reads samples: name the run's folder, or a JTL",
         )
+    if text.startswith(_USUAL_SIGN):
+        return CSV.name
     if text.startswith(TALLY_SIGN):
         return TALLY
     *special, last = READERS
@@ -208,8 +208,8 @@ def kind_of(head: bytes, name: str) -> str:
         _refuse_xml(text, name)
     _refuse_binary(head, name)
     if not _CSV_SIGN.search(head):
-        for sign, what, todo in _OTHER_TEXTS:
-            if sign.search(text):
+        for pattern, what, todo in _OTHER_TEXTS:
+            if re.search(pattern, text, re.MULTILINE):
                 raise UsageError(f"{name}: {what}, which is not read", f"a file that is read: {todo}")
     if text.startswith((b"{", b"[")):
         todo = "lth report takes the run's folder" if b'"format_version"' in head else NAME_A_JTL

@@ -39,6 +39,10 @@ class StreamSource(io.RawIOBase):
         """Return True: the stream can be read."""
         return True
 
+    def tell(self) -> int:
+        """Return how many bytes were read; a buffered stream takes off those that it still has."""
+        return self.position
+
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill the buffer, even from a slow pipe, and return the byte count; less than full only at the end."""
         view = memoryview(buffer).cast("B")

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from harness.base import units
 from harness.metrics.downsampling import chunks
 from harness.metrics.tally import SampleTally
 from harness.plan.jmx.shaping import second_rates
-from harness.plan.load.groups import GroupLoad
+
+if TYPE_CHECKING:
+    from harness.plan.load.groups import GroupLoad
 
 # A chart has at most this many points.
 _POINTS_MOST = 600

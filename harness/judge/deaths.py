@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.judge.evidence import Evidence
-from harness.run.record import DeathRecord
+
+if TYPE_CHECKING:
+    from harness.run.record import DeathRecord
 
 _CAUSES_NAMED = 3
 _HEAP = "java.lang.OutOfMemoryError: Java heap space"

@@ -17,7 +17,7 @@ from harness.metrics.load_seconds import spells_of
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.window import LEAST_SAMPLES
 from harness.plan.goal import Goal
-from harness.plan.load.model import OPEN
+from harness.plan.load import OPEN
 from harness.run.telemetry.clock_steps import watches_clock
 
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from harness.base.units import plural
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named
 from harness.judge.users_counted import groups_of
 from harness.metrics.figures import LabelFigures
-from harness.run.group_counts import ExtractionCount, extraction_counts
+
+if TYPE_CHECKING:
+    from harness.run.group_counts import ExtractionCount
 
 # What was sent after so many of the answers is a doubt. Nobody means to send the name of a variable, or a default such
 # as NOT_FOUND. A value of before, or a default that the system may take, are meant for answers without one, unless an
@@ -85,7 +88,11 @@ def _unset(evidence: Evidence) -> Sequence[ExtractionCount]:
 
 
 def _counted(evidence: Evidence) -> Sequence[ExtractionCount]:
-    return extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    if not (groups := groups_of(evidence.run)):
+        return ()
+    from harness.run.group_counts import extraction_counts  # here: no bare JTL has any
+
+    return extraction_counts(one for group in groups for one in group.extractions)
 
 
 def labels_of(evidence: Evidence) -> Iterator[LabelFigures]:

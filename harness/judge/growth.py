@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.metrics import resource_growth as resources
-from harness.metrics.resource_growth import MEMORY_RATIO, Growth, ResourceSeries, growths
+from harness.metrics.resource_growth import MEMORY_RATIO, ResourceSeries, growths
 from harness.metrics.window import Window
-from harness.plan.load.groups import SeveralLoads
-from harness.run.record import RunRecord
 
 if TYPE_CHECKING:
     from harness.cloudwatch.points import CloudMetrics
+    from harness.metrics.resource_growth import Growth
+    from harness.run.record import RunRecord
 
 # Below these, a forecast is printed in minutes or hours.
 _MINUTES_BELOW_H, _HOURS_BELOW_H = 2.0, 48.0
@@ -43,7 +43,7 @@ RESOURCES: Mapping[str, _Resource] = {
 
 def is_constant(run: RunRecord | None) -> bool:
     """Return whether a run has one load all the time: with stages, resources follow the number of users."""
-    return run is not None and not run.jobs and not SeveralLoads(run.load.loads or ()).is_staged
+    return run is not None and not run.is_staged
 
 
 def with_cloud(

@@ -6,13 +6,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.users_counted import counts_by_label, groups_of
 from harness.metrics.figures import CodeCount, is_of_http, is_unanswered
-from harness.run.group_counts import IgnoredCount, ignored_counts
+
+if TYPE_CHECKING:
+    from harness.run.group_counts import IgnoredCount
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
@@ -36,7 +39,11 @@ _WHY = "A script, an assertion or the sampler itself calls setIgnore on them, an
 
 def ignored_of(evidence: Evidence) -> tuple[IgnoredCount, ...]:
     """Return the ignored results of the load by label, most first; none where they are not counted."""
-    counts = ignored_counts(one for group in groups_of(evidence.run) for one in group.ignored)
+    if not (groups := groups_of(evidence.run)):
+        return ()
+    from harness.run.group_counts import ignored_counts  # here: no bare JTL has any
+
+    counts = ignored_counts(one for group in groups for one in group.ignored)
     return tuple(sorted(counts, key=lambda one: -one.count))
 
 

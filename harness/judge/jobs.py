@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.base.units import MS_PER_S
@@ -16,9 +16,12 @@ from harness.metrics.figures import LOAD, Group, LabelFigures, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.metric import AVERAGE, P95
-from harness.plan.job import DONE, FAILED, LIMIT, START, STATE, UNANSWERED, UNFINISHED, JobRecord
-from harness.plan.load.groups import GroupLoad
-from harness.run.record import RunRecord
+from harness.plan.job import DONE, FAILED, LIMIT, START, STATE, UNANSWERED, UNFINISHED
+
+if TYPE_CHECKING:
+    from harness.plan.job import JobRecord
+    from harness.plan.load.groups import GroupLoad
+    from harness.run.record import RunRecord
 
 # The p95 of fewer samples is their greatest or second greatest.
 _SAMPLES_LEAST = 20

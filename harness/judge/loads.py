@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.judge.curve import RequestCurve, UserCurve, request_curve, user_curve
 from harness.judge.users_counted import groups_of, law_of
 from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.tally import SampleTally, together
 from harness.metrics.timeline import SecondSeries
-from harness.plan.load.groups import GroupLoad
-from harness.plan.load.model import LoadRecord
-from harness.run.record import RunRecord
 
+if TYPE_CHECKING:
+    from harness.judge.curve import RequestCurve, UserCurve
+    from harness.plan.load.groups import GroupLoad
+    from harness.plan.load.model import LoadRecord
+    from harness.run.record import RunRecord
+
+# The types of fields that only reading JSON needs.
+LATE_TYPES = {"RequestCurve": "harness.judge.curve", "UserCurve": "harness.judge.curve"}
 # A stage of the most users that is shorter may end before a sample of each user has.
 _PEAK_LEAST_S = 10.0
 
@@ -70,6 +75,10 @@ def load_figures(
     run: RunRecord | None = None,
 ) -> tuple[LoadFigures, ...]:
     """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
+
+    if not tallies:
+        return ()
+    from harness.judge.curve import request_curve, user_curve  # here: few runs have several loads
 
     def figures(tally: LoadTally) -> LoadFigures:
         whole = load_of(tally.whole.groups(percentiles, with_transactions))

@@ -12,12 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures, total
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window
-from harness.run.telemetry.table import HOST, STOLEN, UsageSeries
+from harness.run.telemetry.processes import HOST, STOLEN
+
+if TYPE_CHECKING:
+    from harness.run.telemetry.table import UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.
 OTHER_CPU_RATIO = 0.10

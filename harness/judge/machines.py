@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.judge.evidence import Evidence
 from harness.metrics.gaps import Gap
-from harness.run.record import GeneratorRecord
-from harness.run.telemetry.table import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, ProcessStop, process_at
+from harness.run.telemetry.processes import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, process_at
+
+if TYPE_CHECKING:
+    from harness.run.record import GeneratorRecord
+    from harness.run.telemetry.table import ProcessStop
 
 GENERATOR_CPU_RATIO = 0.80
 # A stop of the load generator explains a gap of which it is more than this share.

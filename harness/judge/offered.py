@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
-from harness.judge.curve import RequestCurve
 from harness.judge.users_counted import begin_s
 from harness.metrics.downsampling import chunks
-from harness.plan.load.groups import GroupLoad
-from harness.run.group_counts import GroupCounts
+
+if TYPE_CHECKING:
+    from harness.judge.curve import RequestCurve
+    from harness.plan.load.groups import GroupLoad
+    from harness.run.group_counts import GroupCounts
 
 # A load begins so many seconds earlier or later than the first user shows.
 _SHIFT_S = 2

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named
 from harness.judge.users_counted import groups_of
-from harness.run.group_counts import redirect_counts
 
 # So many of a step's samples end at a page, of so many steps. One step may lead there on purpose.
 _RATIO, _STEPS_LEAST = 0.95, 2
@@ -47,7 +46,11 @@ def _pages(evidence: Evidence) -> Mapping[str, list[str]]:
 
     The root of a site, a login and a logout lead to a page on purpose.
     """
-    counts = redirect_counts(one for group in groups_of(evidence.run) for one in group.redirects)
+    if not (groups := groups_of(evidence.run)):
+        return {}
+    from harness.run.group_counts import redirect_counts  # here: no bare JTL has any
+
+    counts = redirect_counts(one for group in groups for one in group.redirects)
     sent = {label.label: label.sample_count for label in evidence.whole_labels}
     pages = defaultdict[str, list[str]](list)
     for step in counts:

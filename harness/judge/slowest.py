@@ -11,7 +11,8 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
-from harness.run.telemetry.table import HOST, UsageSeries
+from harness.run.telemetry.processes import HOST
+from harness.run.telemetry.table import UsageSeries
 from harness.system.profile import lock_wait_ms, longest_lock, pause_ms, unusual_wait, usual_waits, within
 from harness.system.profile_events import Events
 

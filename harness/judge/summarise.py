@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.judge.account import account_lines, measured
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, RunGroups
-from harness.judge.jobs import FoundJob
 from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s
 from harness.judge.lost_cpu import average_ms, find_lost_cpu
 from harness.judge.machines import apart_from, generator_stops
@@ -21,7 +20,6 @@ from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.judge.users_counted import groups_of, law_of
 from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
-from harness.metrics.beside import BesideFigures, with_beside
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.full_load import Drive, full_load_s
@@ -34,13 +32,16 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
-from harness.metrics.wake_delays import GeneratorDelay, generator_delay
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window, window_of_stages
 from harness.plan.goal import Goal
-from harness.plan.load.groups import SeveralLoads
-from harness.plan.load.model import CLOSED, MIXED, OPEN
-from harness.run.record import RunRecord
+from harness.plan.load import CLOSED, MIXED, OPEN
 from harness.run.telemetry.clock_steps import ClockStep, find_clock_step
+
+if TYPE_CHECKING:
+    from harness.judge.jobs import FoundJob
+    from harness.metrics.beside import BesideFigures
+    from harness.metrics.wake_delays import GeneratorDelay
+    from harness.run.record import RunRecord
 
 ERROR_KINDS_MOST = 20
 # The p90 of fewer samples is the greatest or the second greatest of them, and a line through such points is noise. Then
@@ -92,7 +93,7 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     seconds = _seconds_of(tally)
     if not seconds:
         return find_window(spec, ())
-    if run and _is_staged(run) and spec.kind == STEADY:
+    if run and run.is_staged and spec.kind == STEADY:
         return window_of_stages(seconds, None if run.jobs else run.load.duration_s)
     return find_window(spec, seconds, _drive_of(run))
 
@@ -101,10 +102,6 @@ def _seconds_of(tally: SampleTally) -> Sequence[SecondFigures]:
     """Return the seconds of the load from its first one on; empty without a load, or with a span beyond any run."""
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     return [] if origin_s is None or span_s is None else tally.second_series.by_second(origin_s, span_s.last_s)
-
-
-def _is_staged(run: RunRecord) -> bool:
-    return bool(run.jobs) or SeveralLoads(run.load.loads or ()).is_staged
 
 
 def _drive_of(run: RunRecord | None) -> Drive:
@@ -201,7 +198,11 @@ def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: 
 
 
 def _with_beside(load: Group | None, options: SummaryOptions) -> Group | None:
-    return with_beside(load, options.beside) if load and options.beside else load
+    if load is None or options.beside is None:
+        return load
+    from harness.metrics.beside import with_beside  # here: no bare JTL has it
+
+    return with_beside(load, options.beside)
 
 
 def _evidence(
@@ -218,7 +219,7 @@ def _evidence(
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
-    if seconds and not (run and _is_staged(run)):
+    if seconds and not (run and run.is_staged):
         throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
         lost_cpu = find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
@@ -317,6 +318,8 @@ def _generator_delay(
     late = run.wake_delays if run else None
     if run is None or late is None or span_ms is None or load is None or load.total.average_ms is None:
         return None
+    from harness.metrics.wake_delays import generator_delay  # here, as above: no bare JTL has it
+
     cycle_ms = math.inf if run.load.model == OPEN else load.total.average_ms + pause_s * MS_PER_S
     return generator_delay(load.total.counts.histogram, late.between(span_ms.from_ms, span_ms.to_ms), cycle_ms)
 

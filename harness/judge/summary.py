@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from harness.base.units import average_text
 from harness.judge.account.line import AccountLine
-from harness.judge.jobs import JobRun
 from harness.judge.loads import LoadFigures
-from harness.judge.result import Result
 from harness.judge.verdict import Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.coordinated_omission import CorrectedTimes
@@ -19,20 +17,22 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
-from harness.metrics.wake_delays import GeneratorDelay
 from harness.metrics.window import Window
-from harness.run.record import RunRecord
-from harness.run.telemetry.table import MachineFigure, ProcessStop, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `LATE_TYPES`
     from harness.cloudwatch.points import CloudMetrics
     from harness.cloudwatch.services import Services
+    from harness.judge.jobs import JobRun
+    from harness.judge.result import Result
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
     from harness.judge.tail import TailAccount
     from harness.metrics.amounts import AmountUse
     from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
+    from harness.metrics.wake_delays import GeneratorDelay
+    from harness.run.record import RunRecord
+    from harness.run.telemetry.table import MachineFigure, ProcessStop, Usage, UsageSeries
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
     from harness.system.heap import HeapSeries, HeapUse
@@ -46,12 +46,20 @@ FORMAT_VERSION = 3
 LATE_TYPES = {
     "CloudMetrics": "harness.cloudwatch.points",
     "Services": "harness.cloudwatch.services",
+    "JobRun": "harness.judge.jobs",
+    "Result": "harness.judge.result",
     "SlowSample": "harness.judge.slowest",
     "ComparedRun": "harness.judge.stored_comparisons",
     "TailAccount": "harness.judge.tail",
     "AmountUse": "harness.metrics.amounts",
     "StreamUse": "harness.metrics.event_streams",
     "Growth": "harness.metrics.resource_growth",
+    "GeneratorDelay": "harness.metrics.wake_delays",
+    "RunRecord": "harness.run.record",
+    "MachineFigure": "harness.run.telemetry.table",
+    "ProcessStop": "harness.run.telemetry.table",
+    "Usage": "harness.run.telemetry.table",
+    "UsageSeries": "harness.run.telemetry.table",
     "ExceptionCount": "harness.system.exceptions",
     "RecordedUse": "harness.system.flight_recording",
     "HeapSeries": "harness.system.heap",

@@ -21,7 +21,7 @@ from harness.judge.tail_pools import TailRequest
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
-from harness.run.telemetry.table import GENERATOR as GENERATOR_PROCESS
+from harness.run.telemetry.processes import GENERATOR as GENERATOR_PROCESS
 from harness.run.telemetry.table import ProcessStop
 from harness.system.thread_times import Period, ThreadTimes, TimeCause
 

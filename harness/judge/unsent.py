@@ -14,7 +14,7 @@ from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import ignored_of, named, named_counts
 from harness.judge.users_counted import counts_by_label
-from harness.plan.load.model import OPEN
+from harness.plan.load import OPEN
 
 if TYPE_CHECKING:
     from harness.run.record import RunRecord

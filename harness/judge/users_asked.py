@@ -5,28 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.base.plain_text import one_line
 from harness.judge.evidence import Evidence
 from harness.judge.offered import LAST_REQUESTS
 from harness.judge.users_counted import groups_of, users_by_second
-from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd, GroupCounts
+
+if TYPE_CHECKING:
+    from harness.run.group_counts import EarlyEnd, GroupCounts
 
 # What begins or ends a load lasts about so long.
 EDGE_S = 2.0
 # Users who left within this time did so at once.
 _AT_ONCE_S = 5.0
-# What ended users, in the words of a report.
-_CAUSES = {
-    NO_DATA: "had no more rows of a data file",
-    FAILED: "were stopped on a failed sample",
-    STOP: "were stopped by the plan",
-    STOP_TEST: "ended when the plan stopped the test",
-    DIED: "died",
-    DONE: "had done their iterations",
-}
 _CAUSES_NAMED = 3
 
 
@@ -89,7 +82,7 @@ def request_count(evidence: Evidence) -> int:
 
 def ended_before_loops(groups: Iterable[GroupCounts]) -> int:
     """Return how many users ended before they had done their loops."""
-    return sum(end.count for group in groups for end in group.ended_early if end.cause != DONE)
+    return sum(end.count for group in groups for end in group.ended_early if not end.is_done)
 
 
 def ended_count(groups: Iterable[GroupCounts]) -> int:
@@ -155,8 +148,8 @@ def why_left(evidence: Evidence, left_count: int) -> str:
     """Return what ended users, as far as it is known; failures may have if there are as many as users who left."""
     loops = evidence.run.load.loops if evidence.run else None
     ends = (end for group in groups_of(evidence.run) for end in group.ended_early)
-    if causes := [end for end in ends if end.cause in _CAUSES and not (loops and end.cause == DONE)]:
-        counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
+    if causes := [end for end in ends if end.words and not (loops and end.is_done)]:
+        counted = (f"{units.plural(end.count, 'user')} {end.words}{_detail(end)}" for end in causes)
         return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
     if groups_of(evidence.run):
         return "JMeter ends a user whose next pause is longer than the rest of the load: look at the plan's timers."

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.figures import LOAD, LabelFigures, group_of
 from harness.metrics.interval import Interval, IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law, waiting_ms
 from harness.metrics.timeline import SecondSeries
-from harness.run.group_counts import GroupCounts, LabelCount, label_counts
-from harness.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from harness.run.group_counts import GroupCounts, LabelCount
+    from harness.run.record import RunRecord
 
 
 def groups_of(run: RunRecord | None, load: str = "") -> tuple[GroupCounts, ...]:
@@ -24,7 +26,11 @@ def counts_by_label(
     run: RunRecord | None, of: Callable[[GroupCounts], Iterable[LabelCount]], load: str = ""
 ) -> dict[str, int]:
     """Return a count of the agent in the thread groups of a load by label; `of` returns that of a group."""
-    return {one.label: one.count for one in label_counts(one for group in groups_of(run, load) for one in of(group))}
+    if not (groups := groups_of(run, load)):
+        return {}
+    from harness.run.group_counts import label_counts  # here: no bare JTL has any
+
+    return {one.label: one.count for one in label_counts(one for group in groups for one in of(group))}
 
 
 def pauses_ms(groups: Iterable[GroupCounts], span_ms: IntervalMs) -> float:

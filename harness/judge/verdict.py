@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
@@ -13,11 +14,12 @@ from harness.judge.clock import false_clock
 from harness.judge.deaths import dead_users
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
-from harness.judge.jobs import goals_of_jobs, reasons_of_jobs
 from harness.judge.warnings import RunWarning, Severity, distinct
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
-from harness.run.record import FINISHED, RunRecord
+
+if TYPE_CHECKING:
+    from harness.run.record import RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
 # The answer of a report has at most so many words, and its goals name at most so many that are missed.
@@ -163,7 +165,8 @@ def judge(
     total = groups.whole.total if groups else None
     reasons = [*_reasons(total, run, errors, evidence.outage), *dead_users(evidence), *false_clock(evidence)]
     was_ended = bool(run and (run.interrupted or early or run.load.requests or run.load.is_auto))
-    reasons += reasons_of_jobs(evidence.jobs, was_ended=was_ended)
+    of_jobs = _of_jobs(evidence, was_ended=was_ended)
+    reasons += of_jobs.reasons
     if run and run.interrupted:
         return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
     reasons = reasons or invalid_reasons(account)  # after a crash fewer users are expected
@@ -171,11 +174,26 @@ def judge(
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
     goals = (*judge_goals(evidence.goal, groups), *_goals_of_loads(evidence))
-    goals += goals_of_jobs(evidence.jobs)
+    goals += of_jobs.goals
     met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
     return Verdict(
         DOUBTFUL if why else VALID, why, met, (*([f"stopped early: {early}"] if early else []), *missed), goals
     )
+
+
+class _OfJobs(NamedTuple):
+    """Why a run is INVALID, and what became of goals, by its jobs."""
+
+    reasons: Sequence[str] = ()
+    goals: tuple[GoalResult, ...] = ()
+
+
+def _of_jobs(evidence: Evidence, *, was_ended: bool) -> _OfJobs:
+    if not evidence.jobs:
+        return _OfJobs()
+    from harness.judge.jobs import goals_of_jobs, reasons_of_jobs  # here: few runs have any
+
+    return _OfJobs(reasons_of_jobs(evidence.jobs, was_ended=was_ended), goals_of_jobs(evidence.jobs))
 
 
 def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
@@ -197,5 +215,12 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         part = "all" if load.error_count == load.sample_count else f"{units.percent_text(load.error_ratio)} % of"
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
-    reasons += run.stop_reasons if run else ()
-    return reasons + (["the harness was killed before this run ended"] if run and run.state != FINISHED else [])
+    if run is None:
+        return reasons
+    from harness.run.record import FINISHED  # here: most JTLs belong to no run
+
+    return [
+        *reasons,
+        *run.stop_reasons,
+        *(["the harness was killed before this run ended"] if run.state != FINISHED else []),
+    ]

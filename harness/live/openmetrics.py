@@ -19,7 +19,7 @@ from harness.live.run_counts import RunSnapshot
 from harness.live.telemetry_tail import TailUse
 from harness.metrics import instruments
 from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
-from harness.run.telemetry.table import STOLEN
+from harness.run.telemetry.processes import STOLEN
 
 _Family = TypeVar("_Family", CounterMetricFamily, GaugeMetricFamily)
 

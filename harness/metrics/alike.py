@@ -11,9 +11,10 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened
 from harness.jtl.readers import TALLY, reader_of
 from harness.jtl.sample import Dropped, Sample
+from harness.metrics.first_rows import ROWS_LEAST, FirstRows
 
 # The first rows of each file are looked for in the others, as far as these were written at that time.
-_ROWS_MOST, _ROWS_LOOKED_AT_MOST = 500, 50_000
+_ROWS_MOST, _ROWS_LOOKED_AT_MOST = ROWS_LEAST, 50_000
 # Samples of two load generators are seldom alike; the same ones are, but for those that a file lacks.
 _ALIKE_RATIO, _ALIKE_LEAST = 0.4, 10
 # A thread does one request at a time, so none of it is repeated to the millisecond; shorter ones of threads of several
@@ -25,9 +26,9 @@ _LATE_MS = 10_000
 _Row = tuple[int, int, str, str, str, int | None]
 
 
-def refuse_alike(inputs: Sequence[Input], columns: Sequence[str] | None) -> None:
+def refuse_alike(inputs: Sequence[Input], kept: FirstRows) -> None:
     """Raise a UsageError when much of a file is in another one, too: its samples would count twice."""
-    firsts = [list(islice(_rows(given, columns), _ROWS_MOST)) for given in inputs]
+    firsts = [list(map(_row, kept.of(given).rows[:_ROWS_MOST])) for given in inputs]
     heads = [_Head(number, set(first), _last_ms(first)) for number, first in enumerate(firsts)]
     heads = [head for head in heads if len(firsts[head.number]) >= _ALIKE_LEAST]
     alike: list[tuple[int, int]] = []
@@ -35,20 +36,20 @@ def refuse_alike(inputs: Sequence[Input], columns: Sequence[str] | None) -> None
         earlier = [head for head in heads if head.number != number and first and first[0][0] <= head.last_ms]
         if earlier:  # a file is read once, however many others there are
             last_ms = max(head.last_ms for head in earlier)
-            rows = list(_until(last_ms, islice(_rows(inputs[number], columns), _ROWS_LOOKED_AT_MOST)))
+            rows = list(_until(last_ms, islice(_rows(inputs[number], kept.columns), _ROWS_LOOKED_AT_MOST)))
             alike += [(head.number, number) for head in earlier if head.is_in(rows)]
     if alike:
         raise counted_twice(*(inputs[number].name for number in min(alike)))
 
 
-def refuse_repeated(given: Input, columns: Sequence[str] | None) -> None:
+def refuse_repeated(given: Input, kept: FirstRows) -> None:
     """Raise a UsageError when rows at the beginning of a file are there twice, as in one that was joined with itself.
 
     Rows without the name of a thread may be alike, and so may a transaction and its request.
     """
     rows = Counter(
         _row(one)
-        for one in islice(_samples(given, columns), _ROWS_MOST)
+        for one in kept.of(given).rows[:_ROWS_MOST]
         if one.thread_name and one.elapsed_ms >= _REPEATED_LEAST_MS and not one.is_transaction
     )
     repeated = rows.total() - len(rows)
@@ -86,15 +87,10 @@ def _last_ms(rows: Sequence[_Row]) -> int:
 
 
 def _rows(given: Input, columns: Sequence[str] | None) -> Iterator[_Row]:
-    """Yield what distinguishes the samples of a file."""
-    return map(_row, _samples(given, columns))
-
-
-def _samples(given: Input, columns: Sequence[str] | None) -> Iterator[Sample]:
-    """Yield the samples of a file; none of a tally."""
+    """Yield what distinguishes the samples of a file; nothing of a tally."""
     with opened(given) as file:
         if file.kind != TALLY:
-            yield from reader_of(file.kind).read(file.stream, given.name, Dropped(), columns)
+            yield from map(_row, reader_of(file.kind).read(file.stream, given.name, Dropped(), columns))
 
 
 def _row(sample: Sample) -> _Row:

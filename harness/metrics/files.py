@@ -16,6 +16,7 @@ from harness.jtl.readers import CSV, SUMMARY, TALLY, reader_of, refuse_summary
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.alike import counted_twice, refuse_alike, refuse_repeated
 from harness.metrics.counter_process import LARGE_BYTES, shared_counter
+from harness.metrics.first_rows import FirstRows
 from harness.metrics.tally import SampleTally, Scope, add_samples
 from harness.metrics.timeline import Order
 
@@ -50,27 +51,27 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
 def read_tally(
     inputs: Sequence[Input],
     scope: Scope | None = None,
-    columns: Sequence[str] | None = None,
+    kept: FirstRows | None = None,
     *,
     may_be_alike: bool = False,
 ) -> SampleTally:
     """Return the tally of the samples in `scope` of one run's JTLs, one per load generator; each file has its number.
 
-    `columns` are used for files without a header line. Progress goes to standard error. UsageError when a file is
-    unreadable, is not a JTL, or changes while it is read, and for the same samples twice, in one file, in two, or in a
-    file and a tally, unless they `may_be_alike`.
+    `kept` keeps the first samples of each file, and has the columns of files without a header line. Progress goes to
+    standard error. UsageError when a file is unreadable, is not a JTL, or changes while it is read, and for the same
+    samples twice, in one file, in two, or in a file and a tally, unless they `may_be_alike`.
     """
-    scope, whole = scope or Scope(), None
+    scope, kept, whole = scope or Scope(), kept or FirstRows(), None
     number, seen = 0, dict[str, str]()
     for given in inputs:
         with opened(given) as file, ReadingProgress(file.size_bytes, given.name) as progress:
-            tally = _tally(file, given, replace(scope, file=number), columns, progress)
+            tally = _tally(file, given, replace(scope, file=number), kept, progress)
             dropped = tally.dropped
             if file.truncated:
                 dropped.note(0, file.truncated, is_cut=True)
             file.check_unchanged()
             if file.kind != TALLY and given.path and not scope.window_ms:
-                _find_sorting(tally.orders[number], tally, given, columns)
+                _find_sorting(tally.orders[number], tally, given, kept.columns)
         tally.names = tally.names or {number: given.name}
         if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
             _refuse_twice(tally, given, seen)
@@ -84,9 +85,9 @@ def read_tally(
     if not scope.window_ms and not may_be_alike:
         stored = [given for given in inputs if given.path]
         for given in stored:
-            refuse_repeated(given, columns)
+            refuse_repeated(given, kept)
         if len(inputs) > 1:
-            refuse_alike(stored, columns)
+            refuse_alike(stored, kept)
     return whole or scope.tally()
 
 
@@ -122,9 +123,7 @@ def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> Non
     seen.update(dict.fromkeys(digests, given.name))
 
 
-def _tally(
-    file: Opened, given: Input, scope: Scope, columns: Sequence[str] | None, progress: ReadingProgress
-) -> SampleTally:
+def _tally(file: Opened, given: Input, scope: Scope, kept: FirstRows, progress: ReadingProgress) -> SampleTally:
     if file.kind == TALLY:
         return _stored_tally(file, given.name, scope)
     if file.kind == CSV.name and file.is_plain and given.path and (file.size_bytes or 0) >= LARGE_BYTES:
@@ -133,7 +132,7 @@ def _tally(
         from harness.metrics.large_files import counted_tally
 
         text = CsvFile(given.path, file.size_bytes or 0, given.name)
-        if (counted := counted_tally(file, text, scope, columns, progress, progress.update)) is not None:
+        if (counted := counted_tally(file, text, scope, kept.columns, progress, progress.update)) is not None:
             return counted
     tally = scope.tally()
     if file.kind == CSV.name and not file.is_plain:
@@ -142,11 +141,11 @@ def _tally(
             from harness.metrics.large_files import unpacked_tally
 
             # The window is counted in another copy.
-            return unpacked_tally(file, head, given.name, replace(scope, then_window=False), columns, progress)
-        samples = parse(io.BytesIO(head), given.name, tally.dropped, columns)
+            return unpacked_tally(file, head, given.name, replace(scope, then_window=False), kept.columns, progress)
+        samples = parse(io.BytesIO(head), given.name, tally.dropped, kept.columns)
     else:
-        samples = _samples(file, given.name, tally.dropped, columns)
-    add_samples(tally, samples, file, progress)
+        samples = _samples(file, given.name, tally.dropped, kept.columns)
+    add_samples(tally, kept.keep(given, file, samples), file, progress)
     return tally
 
 

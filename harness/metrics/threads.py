@@ -11,19 +11,21 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
+from operator import attrgetter
 from statistics import median
 from typing import NamedTuple, TypeAlias
 
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import LINE_BYTES_MAX, parse
-from harness.jtl.inputs import Input, opened
-from harness.jtl.readers import CSV, XML, reader_of
-from harness.jtl.sample import Dropped, Sample, thread_group_of
+from harness.jtl.inputs import Input
+from harness.jtl.readers import CSV, XML
+from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, thread_group_of
 from harness.metrics.figures import LOAD, group_of
+from harness.metrics.first_rows import FirstRows
 
-# The rows of a block, of all files together, and the bytes of one from the middle of a file on.
-_BLOCK_ROWS, _BLOCK_ROWS_LEAST, _BLOCK_BYTES = 5_000, 500, BYTES_PER_MB
+# The bytes of a block from the middle of a file on.
+_BLOCK_BYTES = BYTES_PER_MB
 # Fewer rows are by chance, and so is a smaller share of them.
 _ROWS_LEAST, _RATIO_LEAST = 10, 0.05
 # By so much rows of a thread may overlap: its clock is not that of its time stamps.
@@ -47,6 +49,7 @@ _ALWAYS_RATIO = 0.95
 # Two pauses are so much longer than one, and it is so equally often after each request of the sequence.
 _TWICE_RATIO, _ALL_RATIO, _ALL_LEAST = 1.5, 0.5, 5
 
+_BY_START = attrgetter("start_ms", "elapsed_ms")
 _Threads: TypeAlias = Mapping[tuple[int, str, str], Sequence[Sample]]
 
 
@@ -82,28 +85,31 @@ class ThreadEvidence:
 NO_ROWS = ThreadEvidence()
 
 
-def thread_evidence(inputs: Sequence[Input], columns: Sequence[str] | None = None) -> ThreadEvidence:
-    """Return what rows at the beginning and in the middle of JTLs show, from another reading of these."""
+def thread_evidence(inputs: Sequence[Input], kept: FirstRows) -> ThreadEvidence:
+    """Return what rows at the beginning and in the middle of JTLs show: of each as many as `kept` keeps."""
     by_thread: dict[tuple[int, str, str], list[Sample]] = defaultdict(list)
     silent: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
-    row_count, are_in_order = max(_BLOCK_ROWS_LEAST, _BLOCK_ROWS // max(1, len(inputs))), True
+    are_in_order = True
     for number, given in enumerate(inputs):
-        for at, block in enumerate(_blocks(given, columns, row_count)):
-            rows = [one for one in block if not one.is_transaction and thread_group_of(one.thread_name)]
+        for at, block in enumerate(_blocks(given, kept)):
+            rows = _with_threads(block)
             for row in rows:
                 by_thread[2 * number + at, row.host, row.thread_name].append(row)
-            are_in_order &= len(block) < row_count or _is_in_order(block)
+            are_in_order &= len(block) < kept.most or _is_in_order(block)
             for (host, group), counts in _silent(rows).items():
                 silent[number, host, group].append(counts)
     rows = [row for own in by_thread.values() for row in own]
     if not rows:
         return NO_ROWS
     clock_ms = _step_ms(row.start_ms for row in rows)
-    copies, parents = _copies(by_thread, clock_ms), _parents(by_thread, clock_ms)
+    copies = _copies(by_thread, clock_ms)
+    for own in by_thread.values():
+        own.sort(key=_BY_START)
+    parents = _parents(by_thread.values(), clock_ms)
     inner = [_without_parts(own, parents) for own in by_thread.values()]
     step_ms = max(_OVERLAP_MS, clock_ms)
-    overlapping = 0 if copies.repeated_count else sum(_overlaps(own, step_ms) for own in inner)
-    of_ends = sum(_overlaps(_of_ends(own), step_ms) for own in by_thread.values()) if overlapping else 0
+    overlapping = 0 if copies.repeated_count else sum(_overlaps(_spans(own), step_ms) for own in inner)
+    of_ends = sum(_overlaps(_spans_of_ends(own), step_ms) for own in by_thread.values()) if overlapping else 0
     is_whole = are_in_order and not overlapping and not copies.repeated_count
     steps = _skipped(inner, step_ms) if is_whole else _Steps()
     # Who has a row in one of the blocks is not silent.
@@ -141,28 +147,28 @@ def _if_many(count: int, of: int) -> int:
     return count if count >= max(_ROWS_LEAST, _RATIO_LEAST * of) else 0
 
 
-def _blocks(given: Input, columns: Sequence[str] | None, row_count: int) -> Iterator[Sequence[Sample]]:
+def _blocks(given: Input, kept: FirstRows) -> Iterator[Sequence[Sample]]:
     """Yield the first samples of a JTL, and, of a large CSV file, some from its middle on; none of other tools."""
-    if given.path is None:
+    first = kept.of(given) if given.path else None
+    if first is None or given.path is None or first.kind not in (CSV.name, XML.name):
         return
-    with opened(given) as file:
-        is_csv, size_bytes = file.kind == CSV.name and file.is_plain, file.size_bytes or 0
-        if not is_csv and file.kind in (CSV.name, XML.name):
-            yield list(islice(reader_of(file.kind).read(file.stream, given.name, Dropped(), columns), row_count))
-    if not is_csv:
+    yield first.rows
+    if first.end_byte is None or len(first.rows) < kept.most:
         return
     with given.path.open("rb") as stream:
-        first = list(islice(parse(stream, given.name, Dropped(), columns), row_count))
-        yield first
-        from_byte = max(size_bytes // 2, stream.tell())
-        stream.seek(0)
         header = stream.readline(LINE_BYTES_MAX)
-        stream.seek(from_byte)
+        stream.seek(max(given.path.stat().st_size // 2, first.end_byte))
         stream.readline(LINE_BYTES_MAX)
         text = stream.read(_BLOCK_BYTES)
-    if len(first) == row_count and b"\n" in text:
+    if b"\n" in text:
         lines = io.BytesIO(header + text[: text.rfind(b"\n") + 1])
-        yield list(islice(parse(lines, given.name, Dropped(), columns), row_count))
+        yield list(islice(parse(lines, given.name, Dropped(), kept.columns), kept.most))
+
+
+def _with_threads(rows: Sequence[Sample]) -> list[Sample]:
+    """Return the rows of samples, without transactions, whose threads are of a group."""
+    groups = {name: thread_group_of(name) for name in {row.thread_name for row in rows}}
+    return [row for row in rows if groups[row.thread_name] and not row.message.startswith(TRANSACTION_MESSAGE)]
 
 
 def _is_in_order(rows: Sequence[Sample]) -> bool:
@@ -218,10 +224,12 @@ def _copies(threads: _Threads, step_ms: int) -> _Copies:
     """
     seen: dict[tuple[object, ...], list[str]] = defaultdict(list)
     least_ms = max(_REPEATED_LEAST_MS, step_ms)
+    # Most rows are alone with their times.
+    alike = Counter(map(_BY_START, chain.from_iterable(threads.values())))
     for (_, host, name), own in threads.items():
         thread = f"{host} {name}".strip()
         for row in own:
-            if row.elapsed_ms >= least_ms:
+            if row.elapsed_ms >= least_ms and alike[row.start_ms, row.elapsed_ms] > 1:
                 seen[_signature(row, 0)].append(thread)
     several = {key: set(names) for key, names in seen.items() if len(names) > 1}
     repeated = sum(len(seen[key]) - len(names) for key, names in several.items())
@@ -234,7 +242,9 @@ def _copies(threads: _Threads, step_ms: int) -> _Copies:
             else:
                 others += 1
     shift_ms, count = max(1, step_ms), pairs.total()
-    by_chance = count and sum(_signature(row, shift_ms) in seen for own in threads.values() for row in own)
+    rows = list(chain.from_iterable(threads.values())) if count else []
+    signatures = {_signature(row, 0) for row in rows if row.elapsed_ms >= least_ms}
+    by_chance = sum(_signature(row, shift_ms) in signatures for row in rows)
     is_copied = max(others, by_chance) < _CHANCE_RATIO * count and len(times) >= _ROWS_LEAST
     return _Copies(repeated, count if is_copied else 0, pairs.most_common(1)[0][0] if is_copied else ())
 
@@ -247,27 +257,28 @@ def _signature(row: Sample, later_ms: int) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _parents(threads: _Threads, clock_ms: int) -> tuple[str, ...]:
+def _parents(threads: Collection[Sequence[Sample]], clock_ms: int) -> tuple[str, ...]:
     """Return the labels whose rows begin together with a shorter row of their thread: they include it."""
-    counts, together = Counter[str](), Counter[str]()
-    for own in threads.values():
-        counts.update(row.label for row in own)
-        # By a coarse clock, rows that follow each other begin together.
-        ordered = sorted(own, key=lambda row: (row.start_ms, row.elapsed_ms)) if clock_ms < _OVERLAP_MS else []
-        starts = [-math.inf, *(row.start_ms for row in ordered), math.inf]
-        for at, row in enumerate(ordered):
-            if starts[at] < row.start_ms and starts[at + 2] > row.start_ms + _TOGETHER_MS:
+    counts = Counter(map(attrgetter("label"), chain.from_iterable(threads)))
+    together = Counter[str]()
+    # By a coarse clock, rows that follow each other begin together.
+    for own in threads if clock_ms < _OVERLAP_MS else ():
+        starts = [row.start_ms for row in own]
+        around = zip((-math.inf, *starts[:-1]), starts, (*starts[1:], math.inf), strict=True)
+        for at, (before, start_ms, after) in enumerate(around):
+            if before < start_ms and after > start_ms + _TOGETHER_MS:
                 continue  # alone, as nearly all are
+            row = own[at]
             # Of two that are as long, the one that was written last includes the other.
-            later = (other for other in ordered[at + 1 : at + 4] if other.start_ms > row.start_ms)
-            together[row.label] += any(_includes(row, other) for other in (*ordered[max(0, at - 3) : at], *later))
-    by_name = _parents_by_name(threads.values(), counts)
+            later = (other for other in own[at + 1 : at + 4] if other.start_ms > row.start_ms)
+            together[row.label] += any(_includes(row, other) for other in (*own[max(0, at - 3) : at], *later))
+    by_name = _parents_by_name(threads, counts)
     parents = [
         label
         for label, count in counts.items()
         if together[label] >= max(_PARENTS_LEAST, _PARENTS_RATIO * count) or label in by_name
     ]
-    inner = Counter(row.label for own in threads.values() for row in _inside(own, parents))
+    inner = Counter(row.label for own in (threads if parents else ()) for row in _inside(own, parents))
     return tuple(label for label in parents if inner[label] < _PARENTS_RATIO * counts[label])
 
 
@@ -300,6 +311,8 @@ def _includes(row: Sample, other: Sample) -> bool:
 
 def _without_parts(own: Sequence[Sample], parents: Sequence[str]) -> Sequence[Sample]:
     """Return a thread's rows by their starts, without those that include others, and those that these include."""
+    if not parents:
+        return [row for row in own if row.start_ms + row.elapsed_ms > 0]
     whole: list[Sample] = []
     until_ms = 0
     for row in sorted(own, key=lambda row: (row.start_ms, -row.elapsed_ms)):
@@ -307,17 +320,21 @@ def _without_parts(own: Sequence[Sample], parents: Sequence[str]) -> Sequence[Sa
             until_ms = max(until_ms, row.end_ms)
         elif row.end_ms > until_ms:
             whole.append(row)
-    return sorted(whole, key=lambda row: (row.start_ms, row.elapsed_ms))
+    return sorted(whole, key=_BY_START)
 
 
-def _of_ends(own: Sequence[Sample]) -> Sequence[Sample]:
-    return [row._replace(start_ms=row.start_ms - row.elapsed_ms) for row in own]
+def _spans(own: Iterable[Sample]) -> list[tuple[int, int]]:
+    return [(row.start_ms, row.start_ms + row.elapsed_ms) for row in own]
 
 
-def _overlaps(own: Sequence[Sample], most_ms: int) -> int:
+def _spans_of_ends(own: Iterable[Sample]) -> list[tuple[int, int]]:
+    """Return the times of rows whose time stamps are those of their ends."""
+    return [(row.start_ms - row.elapsed_ms, row.start_ms) for row in own]
+
+
+def _overlaps(spans_ms: Iterable[tuple[int, int]], most_ms: int) -> int:
     """Return how many rows of a thread begin before the one before has ended."""
-    ordered = sorted((row.start_ms, row.end_ms) for row in own)
-    return sum(end_ms - start_ms > most_ms for (_, end_ms), (start_ms, _) in pairwise(ordered))
+    return sum(end_ms - start_ms > most_ms for (_, end_ms), (start_ms, _) in pairwise(sorted(spans_ms)))
 
 
 class _Steps(NamedTuple):

@@ -16,7 +16,8 @@ from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
-from harness.run.telemetry.table import HOST, NOT_SYSTEM, Usage, process_title
+from harness.run.telemetry.processes import HOST, NOT_SYSTEM, process_title
+from harness.run.telemetry.table import Usage
 
 # In all functions `results` are those of the releases, the new one first, and `names` their names.
 DATABASES = frozenset({RDS})

@@ -17,14 +17,15 @@ from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, SUCCESSFUL
 from harness.metrics.files import each_sample, read_tally
+from harness.metrics.first_rows import ROWS_LEAST, ROWS_MOST, FirstRows
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
-from harness.metrics.threads import NO_ROWS, thread_evidence
 from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.metrics.threads import ThreadEvidence
     from harness.plan.goal import Goal
     from harness.run.record import RunRecord
 
@@ -71,11 +72,14 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     return run
 
 
-def _load_summarise() -> None:
-    from harness.judge import summarise  # noqa: F401 - takes as long as counting a million rows
+def _load_judge() -> None:
+    """Import what judges: that takes as long as counting 100,000 rows."""
+    from harness.judge import summarise, warnings  # noqa: F401
+
+    warnings.warning_kinds()
 
 
-@shared_counter(meanwhile=_load_summarise)
+@shared_counter(meanwhile=_load_judge)
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
@@ -87,10 +91,13 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
         return _summary_of_jtls(readable, counting)
 
 
-def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
-    """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
+def tally_of_jtls(inputs: Sequence[Input], counting: Counting, kept: FirstRows | None = None) -> SampleTally:
+    """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records.
+
+    `kept` keeps the first samples of each.
+    """
     scope = replace(_scope(counting), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
-    tally = read_tally(inputs, scope, counting.columns)
+    tally = read_tally(inputs, scope, kept or FirstRows(counting.columns))
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
         what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
@@ -119,9 +126,10 @@ def _name_of(tally: SampleTally) -> str:
 
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
-    rows = cache(lambda: NO_ROWS if counting.run else thread_evidence(inputs, counting.columns))
+    kept = FirstRows(counting.columns, max(ROWS_LEAST, ROWS_MOST // max(1, len(inputs))))
+    rows = cache(lambda: _rows(inputs, counting, kept))
     with shared_counter(meanwhile=partial(_try, rows)):
-        tally = tally_of_jtls(inputs, counting)
+        tally = tally_of_jtls(inputs, counting, kept)
     from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
 
     window, scope = window_of(tally, counting.window, counting.run), _scope(counting)
@@ -139,6 +147,13 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     )
     summary = summarise(tally, _name_of(tally), options=options)
     return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary
+
+
+def _rows(inputs: Sequence[Input], counting: Counting, kept: FirstRows) -> ThreadEvidence:
+    """Return what single rows show; nothing of those of a run, whose own account is better."""
+    from harness.metrics.threads import NO_ROWS, thread_evidence  # imported while a large file is counted
+
+    return NO_ROWS if counting.run else thread_evidence(inputs, kept)
 
 
 def _try(work: Callable[[], object]) -> None:
@@ -188,7 +203,7 @@ def counted_tally(
     if span_ms is None or window.length_s == window.run_s:
         return None
     scope = replace(scope, window_ms=span_ms, batch_count=batch_count_of(window.length_s), with_timeline=False)
-    return read_tally(inputs, scope, columns)
+    return read_tally(inputs, scope, FirstRows(columns, most=0))
 
 
 def silences_of(

@@ -12,7 +12,8 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.metric import elapsed_metrics
 from harness.metrics.window import Window
 from harness.report.tables import cell, table
-from harness.run.telemetry.table import MachineFigure, process_title
+from harness.run.telemetry.processes import process_title
+from harness.run.telemetry.table import MachineFigure
 from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
 from harness.system.histograms import CLASSES_MOST, MIDDLE, LiveHeap

@@ -21,7 +21,7 @@ from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
-from harness.plan.load.model import CLOSED
+from harness.plan.load import CLOSED
 from harness.report import machine
 from harness.report.account_table import account_table
 from harness.report.charts.chart import Chart
@@ -72,7 +72,8 @@ from harness.report.tables import (
 )
 from harness.report.tail_text import slowest_bars, tail_sentence, tail_texts
 from harness.report.template import filled
-from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
+from harness.run.telemetry.processes import HOST, STOLEN, process_title
+from harness.run.telemetry.table import Usage
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)

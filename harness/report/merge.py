@@ -15,7 +15,7 @@ from harness.plan.load.model import LOAD_TITLES
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.group_counts import GroupCounts
 from harness.run.record import FINISHED, GeneratorRecord, RowsRecord, RunRecord
-from harness.run.telemetry.table import process_at
+from harness.run.telemetry.processes import process_at
 
 _NONE = "none"
 # Each generator has its own part of these.

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from harness.base import units
 from harness.plan.http_sampler import JMETERS, LEAN
+from harness.plan.load import CLOSED, MIXED, OPEN
 from harness.plan.load.groups import length_text
-from harness.plan.load.model import CLOSED, MIXED, OPEN, LoadRecord
+from harness.plan.load.model import LoadRecord
 from harness.run.record import (
     SAMPLER,
     AutoEndRecord,

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 from harness.base.command import Command
 from harness.base.errors import UsageError
 from harness.base.project import DEFAULT_PROFILE
-from harness.base.secrecy import masked
-from harness.plan.goal_input import goal_names
 
 # Leaks show themselves over hours.
 SOAK_DURATION = "8h"
@@ -81,6 +79,8 @@ def run_command_of(options: argparse.Namespace, hidden: Sequence[str], propertie
 def _pairs(
     options: argparse.Namespace, of: Collection[OptionScope], hidden: Sequence[str], properties: str | None
 ) -> Iterator[tuple[str, str | None]]:
+    from harness.base.secrecy import masked  # here, as below: every table imports this module
+
     for one, text in _given(options, of, {} if properties is None else {"properties": properties}):
         if not (one.name == "env" and text == one.default == DEFAULT_PROFILE):
             yield one.name, text if text is None else masked(text, hidden)
@@ -136,6 +136,8 @@ def _path_text(path: Path, home: Path) -> str:
 
 def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
     """Return the texts of the goal's options, by name."""
+    from harness.plan.goal_input import goal_names
+
     return {name: getattr(options, name) for name in goal_names()}
 
 

@@ -13,6 +13,15 @@ from harness.base.units import MS_PER_S
 # Why users ended early: the data file had no more rows, a sample failed, the plan stopped the user or the test, an
 # error ended the user, or it had done all its iterations.
 NO_DATA, FAILED, STOP, STOP_TEST, DIED, DONE = "no data", "failed", "stop", "stop test", "died", "done"
+# The same in the words of a report.
+_WORDS = {
+    NO_DATA: "had no more rows of a data file",
+    FAILED: "were stopped on a failed sample",
+    STOP: "were stopped by the plan",
+    STOP_TEST: "ended when the plan stopped the test",
+    DIED: "died",
+    DONE: "had done their iterations",
+}
 # What is counted by label, by the field, and as the agent names it.
 LABEL_COUNTS = {
     "cut": "cut",
@@ -116,6 +125,16 @@ class EarlyEnd:
     detail: str
     count: int
     first_ms: int
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the users had done all their iterations."""
+        return self.cause == DONE
+
+    @property
+    def words(self) -> str:
+        """The cause in the words of a report; empty for one of another version."""
+        return _WORDS.get(self.cause, "")
 
 
 _Count = TypeVar("_Count", ExtractionCount, RedirectCount)

@@ -43,7 +43,7 @@ from harness.run.record import FINISHED, RunRecord, WarmUpRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.request import Request
 from harness.run.reserve import reserved
-from harness.run.telemetry.table import GENERATOR
+from harness.run.telemetry.processes import GENERATOR
 from harness.system.recorder import Started
 from harness.system.supervisor import Supervisor
 

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.plan.goal import Goal
+from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import LoadRecord
 from harness.run.kinds import check_names
 
@@ -277,6 +278,11 @@ class RunRecord:
     def cut_labels(self) -> tuple[str, ...]:
         """The labels of parent transactions that the end of their user cut, as the agent counted them."""
         return tuple(dict.fromkeys(one.label for group in self.groups for one in group.cut))
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether it has jobs, or a load that changes after its ramp: no state of it is the steady one."""
+        return bool(self.jobs) or SeveralLoads(self.load.loads or ()).is_staged
 
     @property
     def is_merged(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.metrics.slope import slope
-from harness.run.telemetry.table import NOT_SYSTEM
+from harness.run.telemetry.processes import NOT_SYSTEM
 from harness.sweep.levels import Level, LevelKey, LevelRun, Sweep
 
 # Share of its memory per run. A JVM during warm-up grew by 1.2 % per run of 10 s; smaller growth is not suspicious.

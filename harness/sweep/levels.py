@@ -20,10 +20,11 @@ from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.batch_means import Between
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
-from harness.plan.load.model import CLOSED
+from harness.plan.load import CLOSED
 from harness.report.run_result import LabelResult, RunResult
 from harness.run.record import RunRecord
-from harness.run.telemetry.table import GENERATOR, NOT_SYSTEM, Usage
+from harness.run.telemetry.processes import GENERATOR, NOT_SYSTEM
+from harness.run.telemetry.table import Usage
 from harness.sweep.goal_intervals import scatter_of_repeats
 from harness.sweep.record import SweepRecord, level_text
 from harness.system.flight_recording import RecordedUse

@@ -13,7 +13,8 @@ from harness.cloudwatch.resources import Resource
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
-from harness.run.telemetry.table import Usage, process_title
+from harness.run.telemetry.processes import process_title
+from harness.run.telemetry.table import Usage
 from harness.sweep.growth import SUSPECT_RATIO, LevelGrowth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
 from harness.system.flight_recording import RecordedUse

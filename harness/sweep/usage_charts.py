@@ -8,7 +8,7 @@ from statistics import median
 from harness.base.units import BYTES_PER_MB
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Range
-from harness.run.telemetry.table import HOST, STOLEN, process_title
+from harness.run.telemetry.processes import HOST, STOLEN, process_title
 from harness.sweep.charts import Line, Marks, doubtful_x, named_chart
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level

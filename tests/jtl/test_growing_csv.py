@@ -1,12 +1,14 @@
 """The reader of a growing JTL reads what `parse` reads of the whole file, wherever the chunks end."""
 
 import io
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.jtl import csv as csv_reader
 from harness.jtl.csv import GrowingCsv, parse
 from harness.jtl.sample import TRACE_COLUMN, Dropped
 
@@ -31,7 +33,7 @@ LAYOUTS = st.one_of(
 ODD = st.sampled_from(
     ["", "\n", "\r", "\0", '"', '""', '"a', 'b"', '"a\nb"', "\ufeff", ",", "x", "-1", "٣", "1_0", "9" * 20, "TRUE"]
 )
-CHANGES = st.dictionaries(st.sampled_from(sorted(CELLS)), ODD, max_size=2)
+CHANGES = st.dictionaries(st.sampled_from(sorted(CELLS)), ODD | st.just('"a, b"'), max_size=2)
 ENDS = st.sampled_from(["\n", "\r\n"])
 
 
@@ -92,3 +94,19 @@ def test_whatever_the_rows_and_chunks_are_the_samples_are_those_of_the_whole_fil
     content = end.join([*header, *rows, ""]).encode()
     sizes = data.draw(st.lists(st.integers(1, 3), max_size=4))
     assert grown(content, sizes) == whole(content)
+
+
+@pytest.mark.real
+@given(LAYOUTS, st.lists(st.one_of(st.just({}), CHANGES), min_size=1, max_size=5), ENDS)
+def test_lines_that_are_read_at_once_are_those_of_a_closer_look(columns, changes, end):
+    def read():
+        dropped = Dropped()
+        try:
+            return list(parse(io.BytesIO(content), "samples.jtl", dropped)), dropped
+        except UsageError as error:
+            return str(error)
+
+    content = end.join([",".join(columns), *(row(columns, one) for one in changes), ""]).encode()
+    with patch.object(csv_reader, "_plain_fields", return_value=None):
+        looked_at = read()
+    assert read() == looked_at

@@ -10,7 +10,8 @@ from harness.judge.summarise import SummaryOptions, summarise, window_of, window
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.metrics.tally import Scope
 from harness.metrics.window import describe, parse_window
-from harness.plan.load.model import OPEN, LoadRecord
+from harness.plan.load import OPEN
+from harness.plan.load.model import LoadRecord
 from harness.report.account_table import account_line, account_table, accounts_line, accounts_table
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts

@@ -8,7 +8,8 @@ from harness.judge.account import Balance
 from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.verdict import VALID
 from harness.metrics.tally import Scope
-from harness.plan.load.model import OPEN, LoadRecord
+from harness.plan.load import OPEN
+from harness.plan.load.model import LoadRecord
 from harness.run.counted import closes_ms
 from harness.run.group_counts import LabelCount
 from tests.judge.test_account_lines import (

@@ -13,8 +13,9 @@ from harness.judge.verdict import DOUBTFUL, INVALID
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.jmx.steps import PlanStep
+from harness.plan.load import OPEN
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
-from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
+from harness.plan.load.model import LoadRecord, PlanLoad, load_record
 from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts, LabelCount
 from tests.judge.test_account_lines import a_run, counted, line, open_run, users_of
 from tests.judge.test_account_lines import arrivals as samples_of

@@ -13,7 +13,8 @@ from harness.judge.evidence import Evidence
 from harness.judge.warning_order import ORDER
 from harness.judge.warnings import ReportPart, RunWarning, Severity, distinct, explained, warning_kinds
 from harness.metrics.window import Window
-from harness.plan.load.model import OPEN, LoadRecord
+from harness.plan.load import OPEN
+from harness.plan.load.model import LoadRecord
 from harness.run.telemetry.table import Usage
 from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.paths import ROOT

@@ -16,7 +16,7 @@ from harness.metrics.gaps import Gap
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import Scope
 from harness.metrics.tally_file import from_bytes, to_bytes
-from harness.plan.load.model import OPEN
+from harness.plan.load import OPEN
 from harness.run.telemetry.table import ProcessStop
 from tests.metrics.test_time_checks import START_MS, STEADY, a_run, codes, shifted, summary_of
 from tests.support.factories import sample, tally_of

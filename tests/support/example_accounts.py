@@ -14,7 +14,8 @@ from random import Random
 from typing import NamedTuple
 
 from harness.cli.verbs import main
-from harness.plan.load.model import CLOSED, LoadRecord
+from harness.plan.load import CLOSED
+from harness.plan.load.model import LoadRecord
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts

@@ -9,7 +9,8 @@ from typing import Any
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.tally import SampleTally, Scope
 from harness.plan.goal import Goal
-from harness.plan.load.model import CLOSED, LoadRecord
+from harness.plan.load import CLOSED
+from harness.plan.load.model import LoadRecord
 from harness.run.record import FINISHED, HostRecord, RunRecord
 
 

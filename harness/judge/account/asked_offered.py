@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
@@ -42,8 +42,10 @@ from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.timeline import SecondFigures
-from harness.plan.load.groups import GroupLoad, Stage
-from harness.plan.load.model import OPEN
+from harness.plan.load import OPEN
+
+if TYPE_CHECKING:
+    from harness.plan.load.groups import GroupLoad
 
 # Users and arrivals are counted, not estimated.
 DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
@@ -168,6 +170,8 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     if balance is not Balance.BALANCED:
         brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
         return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
+    from harness.plan.load.groups import GroupLoad, Stage  # here: no bare JTL has any
+
     whole = Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s)
     part = arrivals_missing(GroupLoad("", (whole,)), groups_of(run)) if arrivals is not None else Shortfall(0.0, "")
     balance = judged(part.ratio, DOUBT_RATIO, INVALID_RATIO)

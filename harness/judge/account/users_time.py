@@ -11,7 +11,7 @@ What to do: Look at the generator's CPU and garbage collections, or drive from a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
@@ -22,7 +22,11 @@ from harness.judge.users_counted import counts_by_label, groups_of
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.figures import LabelFigures
 from harness.metrics.littles_law import LittlesLaw
-from harness.run.group_counts import GroupCounts, LabelCount
+
+if TYPE_CHECKING:
+    from harness.run.group_counts import GroupCounts, LabelCount
+
+    _Get: TypeAlias = Callable[[GroupCounts], Sequence[LabelCount]]
 
 DOUBT_RATIO = 0.10
 # Users are counted per second: over a shorter time the first and last second alone make the difference.
@@ -34,7 +38,6 @@ FACTOR_LEAST_S = 1.0
 _HELD_RATIO = 0.5
 # So many times its users wait in a file whose times are in µs. Some tools send up to twenty at once for a user.
 UNIT_FACTOR = 25
-_Get = Callable[[GroupCounts], Sequence[LabelCount]]
 
 
 class _Check(NamedTuple):

@@ -6,17 +6,22 @@ Seen: resources [grow](methodology.md#growth-in-one-run) while the load is const
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from harness.judge.evidence import Evidence, Values
-from harness.judge.growth import RESOURCES, growth_text
 from harness.judge.warning_kind import ReportPart, WarningKind
-from harness.metrics.resource_growth import GROWS, Growth
+
+if TYPE_CHECKING:
+    from harness.metrics.resource_growth import Growth
 
 _NAMED_MOST = 4
 
 
 def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
+    from harness.judge.growth import RESOURCES, growth_text  # here: no bare JTL has any
+    from harness.metrics.resource_growth import GROWS
+
     order = list(RESOURCES)
     ordered = sorted(found, key=lambda growth: order.index(growth.resource))
     if growing := [growth_text(growth) for growth in ordered if growth.verdict == GROWS]:

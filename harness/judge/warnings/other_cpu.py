@@ -17,7 +17,7 @@ from harness.judge.evidence import Evidence, Values
 from harness.judge.lost_cpu import OTHER_CPU_RATIO
 from harness.judge.machines import machines_of
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
-from harness.run.telemetry.table import HOST, STOLEN
+from harness.run.telemetry.processes import HOST, STOLEN
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:

@@ -37,7 +37,7 @@ from harness.metrics import instruments
 from harness.metrics.figures import LabelCounts, cause_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import Instrument
-from harness.run.telemetry.table import STOLEN
+from harness.run.telemetry.processes import STOLEN
 
 _NS_PER_MS = 1_000_000
 NAME = "load-test-harness"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from harness.plan.load.groups import Stage
+if TYPE_CHECKING:
+    from harness.plan.load.groups import Stage
+
 
 # Users whom the timer delays when the load ends send one request each, at the last rate. The timer must not end before
 # them, because it would abort requests.

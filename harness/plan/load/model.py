@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.plan.load import CLOSED, MIXED, OPEN
 from harness.plan.load.groups import REQUEST, TRANSACTION, GroupLoad, SeveralLoads
 from harness.plan.load.scaling import (
     SHARE_OF_RAMP,
@@ -22,7 +23,6 @@ from harness.plan.load.scaling import (
     with_users,
 )
 
-CLOSED, OPEN, MIXED = "closed", "open", "mixed"
 # The limits apply to both plans and the command line.
 USERS_MAX = 100_000
 LOOPS_MAX = REQUESTS_MAX = 1_000_000_000

@@ -17,7 +17,7 @@ from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_betwe
 from harness.report.charts.over_time import Series
 from harness.report.charts.run_data import ChartData, ChartSource, Plotted
 from harness.report.charts.svg import Plot
-from harness.run.telemetry.table import HOST
+from harness.run.telemetry.processes import HOST
 
 _DOT_PX = 3.5
 _TICKS_MOST = 8

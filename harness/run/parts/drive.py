@@ -38,7 +38,7 @@ from harness.run.parts.part import MachinePart
 from harness.run.parts.places import Place
 from harness.run.parts.stored_files import store_files
 from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
-from harness.run.telemetry.table import process_at
+from harness.run.telemetry.processes import process_at
 
 if TYPE_CHECKING:
     from harness.run.request import Request

@@ -16,7 +16,8 @@ from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import joined_exchanges, parse_exchanges
 from harness.run.parts import relay
 from harness.run.parts.part import MachinePart
-from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN
+from harness.run.telemetry.processes import HOST, STOLEN
+from harness.run.telemetry.table import FILE_NAME
 
 # The names in the run directory of what each part has; other files are stored once, those of the first part.
 _NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from harness.base.units import MS_PER_S, duration_text
 from harness.metrics.interval import IntervalMs
-from harness.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from harness.run.record import RunRecord
 
 # All samples are taken while JMeter runs; time stamps are whole milliseconds of another clock.
 _SPAN_TOLERANCE_S = 1.0

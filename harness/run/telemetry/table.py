@@ -8,13 +8,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.interval import IntervalMs
-from harness.metrics.resource_growth import ResourceSeries
+from harness.run.telemetry.processes import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, process_at
 from harness.run.telemetry.resources import RESOURCE_COLUMNS, Resources, resource_series
+
+if TYPE_CHECKING:
+    from harness.metrics.resource_growth import ResourceSeries
 
 FILE_NAME = "telemetry.csv"
 # cpu_cores is CPU seconds per second (1.0 is one core); rss_bytes of the host is its used memory.
@@ -29,16 +32,7 @@ QUOTA_COLUMNS = ("quota_periods", "throttled_periods")
 # 1 in rows of a process that a signal such as SIGSTOP or a debugger has stopped, else empty.
 _STOPPED_COLUMN = "is_stopped"
 COLUMNS = (*_USE_COLUMNS, *MACHINE_COLUMNS, *QUOTA_COLUMNS, *RESOURCE_COLUMNS, _STOPPED_COLUMN)
-HOST = "host"
-HARNESS = "harness"
-# CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
-STOLEN = "stolen"
-# JMeter; that of a part is "generator <name>".
-GENERATOR = "jmeter"
-GENERATOR_PREFIX = "generator "
 Row = list[str]
-# All other rows are processes of the system.
-NOT_SYSTEM = (GENERATOR, HARNESS, HOST, STOLEN)
 
 
 @dataclass(frozen=True)
@@ -93,11 +87,6 @@ class ProcessStop:
     to_s: float
 
 
-def process_at(process: str, generator: str) -> str:
-    """Return the name of a process of one generator's machine when there are several machines."""
-    return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
-
-
 def rows_at(lines: Iterable[str], generator: str, ahead_ms: int = 0, without: Collection[str] = ()) -> Iterator[Row]:
     """Yield the rows of a generator's telemetry for that of the whole run, without some processes of its machine.
 
@@ -110,11 +99,6 @@ def rows_at(lines: Iterable[str], generator: str, ahead_ms: int = 0, without: Co
             row["time_ms"] = str(int(time_ms) - ahead_ms) if ahead_ms and time_ms.isdecimal() else time_ms
             row["process"] = process_at(process, generator)
             yield [row.get(column) or "" for column in COLUMNS]
-
-
-def process_title(process: str) -> str:
-    """Return the name of a process in tables."""
-    return {HOST: "host, all processes", STOLEN: "stolen by the hypervisor"}.get(process, process)
 
 
 class _Row(NamedTuple):

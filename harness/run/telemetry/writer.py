@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import psutil
 
 from harness.run.telemetry.counters import MachineCounters, QuotaCounters, ResourceCounters
+from harness.run.telemetry.processes import HARNESS, HOST, STOLEN
 from harness.run.telemetry.resources import RESOURCE_COLUMNS
-from harness.run.telemetry.table import COLUMNS, FILE_NAME, HARNESS, HOST, MACHINE_COLUMNS, STOLEN, read_telemetry
+from harness.run.telemetry.table import COLUMNS, FILE_NAME, MACHINE_COLUMNS, read_telemetry
 from harness.system.jcmd import Problems
 from harness.system.recorder import Reading, Recorder, Recording, Started
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.plan.division import check_users
 from harness.plan.goal import Goal
+from harness.plan.load import MIXED
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
-from harness.plan.load.model import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
+from harness.plan.load.model import LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.plan.load.scaling import in_whole_seconds, shares
 from harness.plan.plan import load_plan
 from tests.support.several import BROWSE, BUY, HEAD, group, several_jmx
