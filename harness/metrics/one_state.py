@@ -29,7 +29,7 @@ SHARE_LEAST, SHARE_RATIO = 0.01, 0.2
 # Those of labels by more: there are many, and users who go through a plan together make waves.
 MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
-# JMeter's times are whole ms: averages that differ by a tenth of one, and percentiles by one, may differ by that alone.
+# JMeter's times are whole ms: averages of thirds that differ by a tenth of one, and percentiles by one, are the same.
 _AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
 _FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
@@ -253,7 +253,13 @@ def find_difference(
         change = find_change(
             values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
         )
-    return StateChange(figure, change) if change and abs(change.after - change.before) > figure.least else None
+    return StateChange(figure, change) if change and _thirds_differ(values, figure.least) else None
+
+
+def _thirds_differ(values: Sequence[float | None], least: float) -> bool:
+    """Return whether parts of a third differ by more than a limit, and not only a short level from the rest."""
+    parts = extremes([value or 0.0 for value in values], [0.0 if value is None else 1.0 for value in values])
+    return parts is not None and parts.greatest - parts.least > least
 
 
 def _share_difference(figure: WindowFigure) -> StateChange | None:

@@ -184,6 +184,13 @@ def test_averages_that_differ_by_less_than_whole_milliseconds_can_tell_are_the_s
     assert not found or re.search(r"\b0\.(69|70|71) ms", found), found
 
 
+@pytest.mark.parametrize(("level_ms", "length_s", "is_found"), [(1.0, 4, False), (8.0, 4, True), (1.0, 20, True)])
+def test_a_short_level_is_a_difference_only_if_a_third_has_another_average(level_ms, length_s, is_found):
+    values = noisy(1, 60, 0.7, 0.05)
+    values[20 : 20 + length_s] = [level_ms + value - 0.7 for value in values[20 : 20 + length_s]]
+    assert bool(difference_of([SecondFigures(1000, 1000 * value, 20, 0) for value in values])) == is_found
+
+
 @pytest.mark.parametrize(("before", "after", "is_found"), [(1, 2, False), (4, 5, False), (1, 3, True), (10, 12, True)])
 def test_a_percentile_that_flips_between_two_whole_milliseconds_is_the_same(before, after, is_found):
     found = of_batches(batches([4000] * 20, p95_ms=[before] * 10 + [after] * 10), {})
