@@ -135,7 +135,7 @@ def test_a_plan_that_allows_it_sends_its_credentials_everywhere_as_jmeter_does(r
         assert {tuple(names) for _, names in sent(runs["across"], path)} == {tuple(ALL)}, path
 
 
-def test_a_run_keeps_the_headers_of_its_command_line_at_the_target_and_a_redirect_has_no_row_of_its_own(tmp_path):
+def test_a_run_keeps_the_headers_of_its_command_line_at_the_target(tmp_path):
     seen = defaultdict(list)
     with serving(Origin, seen=seen, at="other") as other:
         path = f"/moved?code=302&to=http://127.0.0.1:{other}"
