@@ -48,7 +48,10 @@ _UNSET = (
     "JMeter compares the name itself, or loops 0 times. Look for a misspelt name, or a column that the data file "
     "lacks. If it is a switch that is off, let a User Defined Variable set it: to ${__P(name,)}."
 )
-_NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
+_NO_DATA = (
+    "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user. A blank line in it is "
+    "an end, too: remove it."
+)
 _HEAD = "Let its CSV Data Set Config ignore the first line, or name no variables: then the header names them."
 _NO_PAUSE = (
     "JMeter takes 0 for it, so users sent more than the plan means. Look for a misspelt name, and read a property by "
