@@ -247,19 +247,14 @@ def find_difference(
     ]
     if figure.is_batches:
         known, are_means = [value for value in values if value is not None], figure.name != _P95
-        change = find_level(known, series_count, are_means, memory_s)
+        change = find_level(known, series_count, are_means, memory_s, figure.least)
     else:
         sample_count = sum(figure.amounts if figure.is_count else figure.weights)
         change = find_change(
-            values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
-        )
-    return StateChange(figure, change) if change and _thirds_differ(values, figure.least) else None
-
-
-def _thirds_differ(values: Sequence[float | None], least: float) -> bool:
-    """Return whether parts of a third differ by more than a limit, and not only a short level from the rest."""
-    parts = extremes([value or 0.0 for value in values], [0.0 if value is None else 1.0 for value in values])
-    return parts is not None and parts.greatest - parts.least > least
+            values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s,
+            least=figure.least,
+        )  # fmt: skip
+    return StateChange(figure, change) if change else None
 
 
 def _share_difference(figure: WindowFigure) -> StateChange | None:

@@ -94,8 +94,9 @@ def find_change(
     are_counts: bool = False,
     is_open: bool = False,
     memory_s: float = 0.0,
+    least: float = 0.0,
 ) -> WindowChange | None:
-    """Return the clearest change of a series with one value per second; None when there is none.
+    """Return the clearest change of a series with one value per second, by more than `least`; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
     (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
@@ -112,10 +113,11 @@ def find_change(
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
     if (ended := _change_at_end(logs, width_s, is_open)) is not None:
         raw = [value for _, value in known]
-        return WindowChange(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
+        before, after = fmean(raw[:ended]), fmean(raw[ended:])
+        return WindowChange(known[ended][0], before, after) if abs(after - before) > least else None
     parts = extremes([value or 0.0 for value in values], [0.0 if value is None else 1.0 for value in values])
     least_ratio = _COUNTS_RATIO if are_counts else PRACTICAL_RATIO
-    if parts is None or not 0 < parts.least * least_ratio < parts.greatest:
+    if parts is None or not 0 < parts.least * least_ratio < parts.greatest or parts.greatest - parts.least <= least:
         return None
     fit, is_small = NoiseFit(_without_outliers(logs)), parts.greatest < _SMALL_RATIO * parts.least
     clearer = _SMALL_FACTOR if is_small else 1.0
@@ -143,9 +145,11 @@ def _is_uneven(wave: FoundWave) -> bool:
 
 
 def find_level(
-    values: Sequence[float], series_count: int = 1, are_means: bool = False, memory: float = 0.0
+    values: Sequence[float], series_count: int = 1, are_means: bool = False, memory: float = 0.0, least: float = 0.0
 ) -> WindowChange | None:
     """Return the clearest step, other level, or slow change of a short series without gaps; None without one.
+
+    Thirds differ by more than `least`.
 
     The values are means of many samples (`are_means`), or percentiles. A level must be clear, the more so the more
     series are looked at, and differ as much as averages of two runs may. Values that resemble each other for `memory`
@@ -161,7 +165,7 @@ def find_level(
     if not is_step and slow_ratio <= _SHORT_SLOW_LIMIT + more:
         return None
     parts = extremes(values, [1.0] * len(values))
-    if parts is None or parts.greatest < _LEVEL_RATIO * parts.least:
+    if parts is None or parts.greatest < _LEVEL_RATIO * parts.least or parts.greatest - parts.least <= least:
         return None
     if not is_step or levels[0].ratio < slow_ratio:
         return WindowChange.of(parts)

@@ -191,6 +191,12 @@ def test_a_short_level_is_a_difference_only_if_a_third_has_another_average(level
     assert bool(difference_of([SecondFigures(1000, 1000 * value, 20, 0) for value in values])) == is_found
 
 
+@pytest.mark.parametrize(("last_ms", "is_found"), [(1.0, False), (1.5, True)])
+def test_a_fast_system_that_becomes_slower_at_the_end_is_told_however_short_that_is(last_ms, is_found):
+    values = [*noisy(1, 290, 1.0), *noisy(2, 10, last_ms)]
+    assert bool(difference_of([SecondFigures(1000, 1000 * value, 20, 0) for value in values])) == is_found
+
+
 @pytest.mark.parametrize(("before", "after", "is_found"), [(1, 2, False), (4, 5, False), (1, 3, True), (10, 12, True)])
 def test_a_percentile_that_flips_between_two_whole_milliseconds_is_the_same(before, after, is_found):
     found = of_batches(batches([4000] * 20, p95_ms=[before] * 10 + [after] * 10), {})
