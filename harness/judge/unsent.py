@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +17,7 @@ from harness.judge.users_counted import counts_by_label
 from harness.plan.load import OPEN
 
 if TYPE_CHECKING:
+    from harness.run.group_counts import GroupCounts, LabelCount
     from harness.run.record import RunRecord
 
 # A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
@@ -172,8 +173,7 @@ def _without_data(evidence: Evidence) -> _Doubt | None:
 
 def _head_sent(evidence: Evidence) -> _Doubt | None:
     """Return that many samples of a step sent the header of a data file as data; None if that is not so."""
-    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
-    many = _many(counts_by_label(evidence.run, lambda group: group.head_sent), samples)
+    many = _many_samples(evidence, lambda group: group.head_sent)
     if not many:
         return None
     times = plural(sum(many.values()), "sample")
@@ -182,8 +182,7 @@ def _head_sent(evidence: Evidence) -> _Doubt | None:
 
 def _scripts_failed(evidence: Evidence) -> _Doubt | None:
     """Return that scripts of many samples failed, which JMeter only logs; None if that is not so."""
-    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
-    many = _many(counts_by_label(evidence.run, lambda group: group.script_failed), samples)
+    many = _many_samples(evidence, lambda group: group.script_failed)
     if not many:
         return None
     times = plural(sum(many.values()), "time")
@@ -198,6 +197,12 @@ def _conditions_failed(evidence: Evidence) -> _Doubt | None:
         return None
     times = plural(sum(many.values()), "time")
     return _Doubt(f"Conditions failed, or were neither true nor false, {times} ({named_counts(many)})", _CONDITIONS)
+
+
+def _many_samples(evidence: Evidence, of: Callable[[GroupCounts], Iterable[LabelCount]]) -> dict[str, int]:
+    """Return the counts by step that are many of its samples."""
+    samples = {one.label: one.sample_count for one in extracted.labels_of(evidence)}
+    return _many(counts_by_label(evidence.run, of), samples)
 
 
 def _many(failed: Mapping[str, int], of: Mapping[str, int]) -> dict[str, int]:
