@@ -254,7 +254,7 @@ class _Line(NamedTuple):
 
 
 def _plain_fields(raw: bytes, delimiter: str) -> list[str] | None:
-    """Return the fields of a line that is a record of its own, as nearly all are; None for one to look at closely.
+    """Return the fields of a line that is one whole record, as nearly all are; None for one to look at closely.
 
     Its quotes are all around whole fields, with none within them.
     """

@@ -76,9 +76,9 @@ class Window:
     """The measurement window: samples that end in from_s <= t < to_s, whole seconds after the load began, count.
 
     `run_s` is the length of the whole run. The three cuts are 0 unless the kind is steady; of a load with stages, whose
-    kind is all, the tail is what its users sent after the last one. `is_steady` is None when it
-    was not checked, because the window was given; `reason` explains why it is False. `slow_down` says how the system
-    became slower within the excluded warm-up, empty where it did not.
+    kind is all, the tail is what its users sent after the last one. `is_steady` is None when it was not checked,
+    because the window was given; `reason` explains why it is False. `slow_down` says how the system became slower
+    within the excluded warm-up, empty where it did not.
     """
 
     kind: str

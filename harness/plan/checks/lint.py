@@ -161,7 +161,7 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
 
 
 def _sub_results(node: Node) -> Iterator[Finding]:
-    """Yield a finding for a sampler that loads embedded files, whose times are a part of its own."""
+    """Yield a finding for a sampler whose times include those of embedded files."""
     attribute = "HTTPSampler.image_parser"
     if node.value(attribute) == "true":
         what = "retrieves embedded resources, which its times include"
