@@ -49,9 +49,14 @@ def of_time(factor: Callable[[Array, float, Random], Array]) -> MakeFactor:
     return make
 
 
-def cooling(times: float, tau_s: float) -> MakeFactor:
-    """Return work that falls from `times` its usual amount: caches that fill, code that gets compiled."""
-    return of_time(lambda at, _length, _random: 1 + (times - 1) * numpy.exp(-at / tau_s))
+def cooling(times: float, tau_s: float, from_s: float = 0.0) -> MakeFactor:
+    """Return work that falls from `times` its usual amount: caches that fill, code that gets compiled.
+
+    Steps that are not cold are sent before `from_s`.
+    """
+    return of_time(
+        lambda at, _length, _random: numpy.where(at < from_s, 1.0, 1 + (times - 1) * numpy.exp((from_s - at) / tau_s))
+    )
 
 
 def noisy(memory: float, variation: float = 0.12) -> MakeFactor:

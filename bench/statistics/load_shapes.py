@@ -95,6 +95,7 @@ _GOOD: Mapping[str, Case | Load] = {
     "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=collections(40, 1.0)),
     "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(cooling(3, 6),)),
     "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(cooling(6, 4),)),
+    "5 users, 7 × slower from 3 s on, tau 4 s": Load(lognormal(0.18, 0.3), 5, 2.0, factors=(cooling(7, 4, 3),)),
     "noise of 12 %, AR 0.3": _LOADED,
     "noise of 12 %, AR 0.8": replace(_LOADED, factors=(noisy(0.8),)),
     "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),

@@ -8,7 +8,7 @@ three steps:
    it often cuts many by chance: then it cuts fewer, if that changes nothing.
 3. A check that MSER-5 cannot make: it looks for a different start, and accepts a run that breaks down near its end.
    Neither response times nor throughput may change within the rest, `steadiness`. If MSER-5 cuts half, its maximum,
-   that is no warm-up: then nothing is cut, and the whole interval must pass.
+   that is no warm-up: then only a start is cut that is far from the rest, and all else must pass.
 
 A run that fails the check, or is too short for it, is not steady: then everything except ramp and tail is counted.
 
@@ -43,6 +43,8 @@ LEAST_SAMPLES = 100
 _BATCHES_LEFT = 5
 # Where it would cut half, it may find a warm-up within a quarter.
 _SHORT_PART = 4
+# A start is far from the rest if MSER is this many times smaller without it.
+_COLD_RATIO = 4.0
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
@@ -229,9 +231,10 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         cut = _warm_up_cut(seconds[from_s:to_s], means, count)
         is_capped = not any(cut < at <= count // 2 for at in means)
         full = Interval(from_s, to_s)
+        least = _cold_batches(means, count) if is_capped else 0
         # While queues fill, responses get slower: MSER-5 does not always cut that, and may cut a warm-up too late.
         cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means), _short_cut(means, count, is_capped))
-        cut, reason = _steady_cut(seconds, full, cuts, is_open=is_open)
+        cut, reason = _steady_cut(seconds, full, [max(least, one) for one in cuts], is_open=is_open)
         reason = reason or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
@@ -264,6 +267,19 @@ def _short_cut(means: Mapping[int, float], count: int, is_capped: bool) -> int:
     most = count // _SHORT_PART
     cut = warm_up_batches(means, most) if is_capped else 0
     return cut if any(cut < at <= most for at in means) else 0
+
+
+def _cold_batches(means: Mapping[int, float], count: int) -> int:
+    """Return how many of so many batches are a start that is far slower than the rest; at most a quarter."""
+    cut = warm_up_batches(means, count // _SHORT_PART)
+    first, rest = ([mean for at, mean in means.items() if (at < cut) is is_first] for is_first in (True, False))
+    is_slower = bool(first) and _mean(first) > _mean(rest)
+    return cut if is_slower and _mser([*first, *rest]) > _COLD_RATIO * _mser(rest) else 0
+
+
+def _mser(means: Sequence[float]) -> float:
+    middle = _mean(means)
+    return sum((one - middle) ** 2 for one in means) / len(means) ** 2
 
 
 def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
@@ -342,8 +358,9 @@ def _growth(seconds: Sequence[SecondFigures], full: Interval, *, is_open: bool) 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
     """Return a text of how the system became slower before `counted_s`; "" where it did not, or started slowly.
 
-    A warm-up gets faster. The cut may also hide that the system became slower, for good or for a while. Responses are
-    faster while queues still fill, for about two response times.
+    A warm-up gets faster, perhaps from the first seconds on: users send a light step first. The cut may also hide that
+    the system became slower, for good or for a while. Responses are faster while queues still fill, for about two
+    response times.
     """
     from_s = full.from_s + _filling_s(seconds[counted_s : full.to_s])
     if counted_s - from_s < _SLOW_DOWN_LEAST_S:
@@ -359,7 +376,8 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     cut, counted = (_averages_ms(seconds[begin:end]) for begin, end in ((from_s, counted_s), (counted_s, full.to_s)))
     if cut and counted and _mean(cut) * _SLOWER_RATIO < _mean(counted):
         return text
-    if change.after < change.before + _CLOCK_MS:
+    is_first_use = change.until_s is not None and change.at_s * difference.figure.cell_s <= BATCH_S
+    if is_first_use or change.after < change.before + _CLOCK_MS:
         return ""
     first = _averages_ms(seconds[from_s : from_s + round(change.at_s * difference.figure.cell_s)])
     first_ms = _mean(first) if first else change.before

@@ -245,6 +245,34 @@ def test_a_slow_start_is_no_slow_down():
     assert window.slow_down == ""
 
 
+def of_batches(averages_ms, per_second=2):
+    """Return a run of 5 users whose intervals of 5 s, from the first full second on, have these averages."""
+    of_second = [0, 0, *(average_ms for average_ms in averages_ms for _ in range(5)), 170]
+    return [SecondFigures(per_second, round(per_second * average_ms), 5) for average_ms in of_second]
+
+
+def test_a_cold_start_is_cut_also_where_the_rest_gets_faster_until_the_middle():
+    # As a payment system started a minute before: MSER-5 would cut half.
+    window = find_window(STEADY, of_batches([240, 1190, 266, 227, 207, 173, 185, 166, 193, 166, 169]), Drive(5))
+    assert (window.is_steady, window.warm_up_cut_s, window.slow_down) == (True, 10, "")
+
+
+def test_a_start_that_is_slower_by_chance_is_counted():
+    # MSER-5 would cut half here, too, and one interval if a quarter were the most.
+    window = find_window(STEADY, of_batches([213, 191, 171, 202, 154, 193, 189, 199, 180, 174, 180]), Drive(5))
+    assert (window.is_steady, window.warm_up_cut_s) == (True, 0)
+
+
+@pytest.mark.parametrize(("cold_s", "is_named"), [(4, False), (6, False), (8, True), (10, True)])
+def test_code_that_is_cold_after_light_first_steps_is_no_slow_down(cold_s, is_named):
+    def factor(second):
+        return 1 + 5 * math.exp((cold_s - second) / 4) if second >= cold_s else 1
+
+    series = [value * factor(second) for second, value in enumerate(noise(0, 120, 180))]
+    window = find_window(STEADY, run_of(series), Drive(10))
+    assert (window.is_steady, window.warm_up_cut_s >= 15, bool(window.slow_down)) == (True, True, is_named)
+
+
 def test_queues_that_fill_after_the_ramp_are_no_slow_down():
     # The 40 users of the first second get their answers one by one: 20 s is the response time of a full queue.
     series = [min(1 + second, 20) * 1000 + value for second, value in enumerate(noise(5, 120, 200))]
