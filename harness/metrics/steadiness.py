@@ -36,7 +36,7 @@ _END_RATIO = {False: 1.33, True: 4.0}
 _END_BEYOND = 2.0
 # Half of its values are beyond the middle between both by chance in at most this share of cases.
 _END_CHANCE = 0.01
-_BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
+_BINS_MOST, _BINS_LEAST, _BINS_FEW, _SAMPLES_PER_BIN = 120, 20, 12, 5.0
 # Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
 # also vary because a few users wait for long.
 _SLOW_LIMIT = {False: 7.0, True: 14.0}
@@ -102,14 +102,17 @@ def find_change(
     (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
     Requests that wait for each other resemble each other for `memory_s`.
     """
-    width_s = max(1.0, len(values) / _BINS_MOST, _SAMPLES_PER_BIN / max(per_second, 0.01), memory_s / 2)
+    resembling_s = min(memory_s / 2, len(values) / _BINS_FEW)
+    width_s = max(1.0, len(values) / _BINS_MOST, _SAMPLES_PER_BIN / max(per_second, 0.01), resembling_s)
     count = int(len(values) / width_s)
     edges = [round(index * len(values) / count) for index in range(count + 1)] if count else [0]
     bins = [(begin, _known_mean(values[begin:end])) for begin, end in pairwise(edges)]
     known = [(begin, value) for begin, value in bins if value is not None]
     usual = median(value for _, value in known) if known else 0.0
-    if len(known) < _BINS_LEAST or usual <= 0:
+    if usual <= 0:
         return None
+    if len(known) < _BINS_LEAST:
+        return _change_of_few(known, len(values), are_counts, least)
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
     if (ended := _change_at_end(logs, width_s, is_open)) is not None:
         raw = [value for _, value in known]
@@ -134,6 +137,22 @@ def find_change(
         begins = [*(begin for begin, _ in known), len(values)]
         return _of_level(values, begins, levels[0])
     return WindowChange.of(parts)
+
+
+def _change_of_few(
+    known: Sequence[tuple[int, float]], length_s: int, are_counts: bool, least: float
+) -> WindowChange | None:
+    """Return the clearest change of few bins, each with its first second; None when there is none."""
+    found = find_level([value for _, value in known], are_means=not are_counts, least=least)
+    if found is None:
+        return None
+    seconds = [*(begin for begin, _ in known), length_s]
+    until_s = None if found.until_s is None else seconds[found.until_s]
+    parts = None
+    if found.parts:
+        first, last = (Interval(seconds[part.from_s], seconds[part.to_s]) for part in found.parts)
+        parts = first, last
+    return WindowChange(seconds[found.at_s], found.before, found.after, until_s, parts)
 
 
 def _is_uneven(wave: FoundWave) -> bool:

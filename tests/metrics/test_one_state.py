@@ -69,6 +69,21 @@ def test_noise_alone_is_one_state(memory, length_s):
     assert sum(map(bool, found)) <= 2
 
 
+@pytest.mark.parametrize(("length_s", "mean_ms"), [(60, 8000), (120, 12_000), (180, 20_000)])
+def test_few_times_as_long_as_a_response_are_compared_too(length_s, mean_ms):
+    def found(times):
+        factors = [times if second >= length_s / 2 else 1 for second in range(length_s)]
+        runs = (noisy(seed, length_s, mean_ms, memory=0.6) for seed in SEEDS)
+        series = (seconds_of([one * factor for one, factor in zip(run, factors, strict=True)], None, 5) for run in runs)
+        return [text for text in map(difference_of, series) if text]
+
+    assert len(found(1)) <= 1
+    texts = found(2)
+    assert len(texts) >= 0.95 * len(SEEDS)
+    middle_s = [int(re.fullmatch(r".* ms before (\d+) s, \d+ ms after", text).group(1)) for text in texts]
+    assert all(abs(second - length_s / 2) <= length_s / 10 for second in middle_s)
+
+
 def test_errors_that_begin_late_are_no_one_state():
     random = Random(1)
     errors = [sum(random.random() < 0.2 for _ in range(40)) if second >= 72 else 0 for second in range(120)]

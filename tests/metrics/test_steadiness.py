@@ -252,8 +252,14 @@ def of_batches(averages_ms, per_second=2):
 
 
 def test_a_cold_start_is_cut_also_where_the_rest_gets_faster_until_the_middle():
-    # As a payment system started a minute before: MSER-5 would cut half.
-    window = find_window(STEADY, of_batches([240, 1190, 266, 227, 207, 173, 185, 166, 193, 166, 169]), Drive(5))
+    # KillBill, started a minute before: 5 users, samples per second and their sum in ms. MSER-5 would cut half.
+    counts = [0, 3, 2, 3, 2, 0, 5, 0, 0, 5, 0, 0, 5, 0, 5, 0, 5, 0, 5, 0, 1, 4, 0, 5, 0, 5, 0, 5, 0, 4]
+    counts += [1, 2, 3, 0, 5, 0, 5, 0, 5, 0, 4, 1, 2, 3, 2, 3, 0, 5, 0, 5, 0, 3, 2, 3, 2, 2, 3, 1, 4]
+    sums_ms = [253, 81, 100, 47, 4347, 5970, 1704, 1138, 1147, 1172, 199, 986, 1086, 988, 802, 689, 137, 444, 617, 904]
+    sums_ms += [845, 965, 665, 140, 336, 751, 331, 566, 821, 900, 460, 233, 409, 346, 325, 766, 160, 793]
+    left_ms = iter(sums_ms)
+    seconds = [SecondFigures(count, next(left_ms) if count else 0, 5) for count in counts[:-1]]
+    window = find_window(STEADY, [*seconds, SecondFigures(counts[-1], next(left_ms), 4)], Drive(5))
     assert (window.is_steady, window.warm_up_cut_s, window.slow_down) == (True, 10, "")
 
 
