@@ -48,7 +48,7 @@ _COLD_RATIO = 4.0
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
-_SLOW_DOWN_LEAST_S = 3 * BATCH_S
+_SLOW_DOWN_LEAST_S = BATCH_S
 # What is counted is slower by this ratio than what is cut: that is no warm-up. Averages that differ less are the same.
 _SLOWER_RATIO = 1.05
 # JMeter's times are whole ms: what was slower by less for a while, and is not counted, may be a start of a fast system.

@@ -237,6 +237,17 @@ def test_a_small_step_is_found_in_the_window_or_in_what_is_cut_as_warm_up(share)
     assert sum(found) >= 9
 
 
+@pytest.mark.parametrize("times", [1.5, 4])
+@pytest.mark.parametrize("begin_s", [12, 16])
+def test_a_minute_that_becomes_slower_after_its_first_seconds_is_found(begin_s, times):
+    found = []
+    for seed in range(10):
+        series = [value * (times if second >= begin_s else 1) for second, value in enumerate(noise(seed, 62, 50, 0.05))]
+        window = find_window(STEADY, run_of(series), Drive(10))
+        found.append(not window.is_steady or bool(window.slow_down))
+    assert all(found)
+
+
 def test_a_slow_start_is_no_slow_down():
     series = [value * (1 + 4 * math.exp(-second / 8)) for second, value in enumerate(noise(3, 150, 50))]
     window = find_window(STEADY, run_of(series), Drive(10))
