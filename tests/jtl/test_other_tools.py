@@ -29,6 +29,26 @@ def test_k6_has_our_count_errors_and_percentiles(put, capsys, name):
     assert ("whole seconds instead of exact times" in texts) is (".csv" in name)
 
 
+@pytest.mark.parametrize("name", ["k6-0.54.0.json.xz", "k6-0.54.0.csv.xz"])
+@pytest.mark.parametrize("left_out", [2, 50])  # beside 217 iterations that were made
+def test_arrivals_that_k6_left_out_for_lack_of_users_are_missing(put, capsys, name, left_out):
+    def with_dropped(text):
+        is_one = re.compile(rb'iterations,|"metric":"iterations","type":"Point"').search
+        one = next(line for line in text.splitlines(keepends=True) if is_one(line))
+        return text + left_out * one.replace(b"iterations", b"dropped_iterations")
+
+    _, texts = table(capsys, put(name, with_dropped))
+    assert ("50 of 267 arrivals were not made: no user of the tool was free" in texts) is (left_out == 50)
+
+
+def test_the_summary_of_k6_names_arrivals_that_were_left_out(put, capsys):
+    metrics = json.loads(text_of("k6-0.54.0-summary.json"))["metrics"]
+    for count in (0, 2):
+        text = json.dumps({"metrics": {**metrics, "dropped_iterations": {"count": count}}}).encode()
+        assert main(["table", put("k6-0.54.0-summary.json", lambda _, text=text: text)]) == 0
+        assert ("2 arrivals were not made" in capsys.readouterr().out) is (count > 0)
+
+
 @pytest.mark.parametrize("name", ["vegeta-12.13.0.json.xz", "vegeta-12.13.0.csv.xz"])
 def test_vegeta_has_our_count_errors_and_percentiles(put, capsys, name):
     stated = json.loads(text_of("vegeta-12.13.0-report.json"))
