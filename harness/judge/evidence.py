@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.judge.lost_cpu import LostCpu
     from harness.metrics.figures import CodeCount, Group, LabelFigures
     from harness.metrics.gaps import Gap
-    from harness.metrics.generators import GeneratorFigures
+    from harness.metrics.generators import GeneratorFigures, SharedWork
     from harness.metrics.littles_law import LittlesLaw
     from harness.metrics.resource_growth import Growth
     from harness.metrics.throttle import Throttle
@@ -76,6 +76,7 @@ class Evidence:
     the times that these had waited. `beside` are the groups that are no load. `given_goal` are goals for these results,
     in place of the run's own. `generator_delay` is what the generator added in the window. `profiles` are those of the
     system's JVMs. `threads` is what single rows of bare JTLs show.
+    `shared_work` has, by the name of a generator, what others drove, too.
     """
 
     run: RunRecord | None
@@ -87,6 +88,7 @@ class Evidence:
     window: Window
     is_span_known: bool
     generators: tuple[GeneratorFigures, ...] = ()
+    shared_work: Mapping[str, SharedWork] = field(default_factory=dict)
     longest_ms: int | None = None
     gaps: tuple[Gap, ...] = ()
     throttle: Throttle | None = None

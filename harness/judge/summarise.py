@@ -24,7 +24,7 @@ from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.gaps import Gap, find_gaps
-from harness.metrics.generators import GeneratorFigures, generator_figures
+from harness.metrics.generators import generator_figures, shared_work
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
@@ -219,6 +219,7 @@ def _evidence(
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
+    by_file = options.file_names, options.with_transactions
     if seconds and not (run and run.is_staged):
         throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
@@ -234,7 +235,8 @@ def _evidence(
         dropped=tally.dropped,
         window=window,
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
-        generators=_generators(tally, options, origin_s or 0),
+        generators=generator_figures(tally, options.counted, origin_s or 0, *by_file),
+        shared_work=shared_work(tally, options.counted, *by_file),
         longest_ms=whole.max_ms if whole else None,
         gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
         throttle=throttle,
@@ -263,10 +265,6 @@ def _evidence(
         threads=options.threads,
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
-
-
-def _generators(tally: SampleTally, options: SummaryOptions, origin_s: int) -> tuple[GeneratorFigures, ...]:
-    return generator_figures(tally, options.counted, origin_s, options.file_names, options.with_transactions)
 
 
 def _clock_step(run: RunRecord | None, tally: SampleTally, longest_ms: int) -> ClockStep | None:

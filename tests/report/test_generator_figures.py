@@ -123,6 +123,27 @@ def test_a_generator_50_percent_slower_than_the_others_is_reported():
     assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
 
 
+def relabelled(group, *labels):
+    """Return samples with these labels in turns."""
+    return [one._replace(label=labels[number % len(labels)]) for number, one in enumerate(group)]
+
+
+def test_generators_of_other_requests_are_compared_by_those_that_they_share():
+    fast = relabelled(samples(GENERATORS[0]), "List")
+    slow = relabelled(samples(GENERATORS[1], elapsed_ms=900, errors=40), "Pay")
+    assert codes_of(summary_of(fast, slow)) == set()
+    # A third one takes 100 ms for List and 900 for Pay, too; a fourth one twice as long for both.
+    groups = (samples(GENERATORS[2], 600, *figures, every_ms=100) for figures in ((100,), (900, 80)))
+    pairs = zip(*groups, strict=True)
+    both = relabelled([pair[number % 2] for number, pair in enumerate(pairs)], "List", "Pay")
+    assert codes_of(summary_of(fast, slow, both)) == set()
+    twice = [
+        one._replace(elapsed_ms=2 * one.elapsed_ms, success=number > 99, error_count=int(number < 100))
+        for number, one in enumerate(both)
+    ]
+    assert codes_of(summary_of(fast, slow, twice)) == {"slow-generator", "failing-generator"}
+
+
 def test_a_generator_with_many_more_errors_is_reported():
     summary = summary_of(samples(GENERATORS[0], errors=3), samples(GENERATORS[1], errors=10))
     assert "10.0.0.8:1099 failed at least 2 times as often" in text_of(summary, "failing-generator")
