@@ -27,7 +27,7 @@ from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures, shared_work
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
-from harness.metrics.silences import Silences, may_be_pause
+from harness.metrics.silences import Silences
 from harness.metrics.tally import SampleTally
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.throttle import find_throttle
@@ -280,7 +280,8 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
 
     def is_pause(gap: Gap) -> bool:
         from_ms, to_ms = (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S
-        return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
+        users = gap.user_count
+        return users is not None and silences.explain(from_ms, to_ms, users, is_waited=gap.is_waited)
 
     return tuple(gap for gap in gaps if not is_pause(gap))
 
