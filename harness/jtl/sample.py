@@ -139,9 +139,12 @@ class Dropped:
 
     @property
     def surplus_fields(self) -> int:
-        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
+        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ.
+
+        A single one may be torn, and have another one behind it.
+        """
         fields, count = next(iter(self.surplus.items()), (0, 0))
-        return fields if count and count >= self.unread_count else 0
+        return fields if count > 1 and count >= self.unread_count else 0
 
     @property
     def has_only_bad_times(self) -> bool:

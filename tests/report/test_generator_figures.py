@@ -161,6 +161,11 @@ def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "asked-offered")
 
 
+def test_generators_of_which_one_begins_late_and_the_other_ends_early_may_have_other_clocks():
+    text = text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], first_ms=1_040_000)), "asked-offered")
+    assert "Load generators 10.0.0.8:1099, 10.0.0.7:1099 were absent for part of the load, or their clocks diff" in text
+
+
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
     late = sample(start_ms=1_059_000, elapsed_ms=30_000, thread_name=f"{GENERATORS[0]}-Users 1-1")
     assert codes_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1]), [late])) == set()

@@ -314,6 +314,8 @@ def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
         return measured
     for names, when, first, last in _absent(evidence):
         brief = f"Load generator {names} was absent for part of the load"
+        if ", " in names:
+            brief = f"Load generators {names} were absent for part of the load, or their clocks differ"
         advice = (
             f"The load lasted from {first} s to {last} s, but generators {when}. Look into their logs, and run again."
         )
