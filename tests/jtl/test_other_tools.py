@@ -266,3 +266,12 @@ def test_samples_of_h2load_are_those_of_its_log(put, capsys):
     assert total["error_count"] == sum(row[1] == "500" for row in rows) == 4
     assert total["average_ms"] == pytest.approx(statistics.mean(int(row[2]) for row in rows) / 1000, abs=0.5)
     assert "h2load omits requests without a response" in texts
+
+
+@pytest.mark.parametrize(
+    "name", ["k6-0.54.0.csv.xz", "hey-0.1.5.csv", "oha-1.16.0.csv", "ab-2.3-samples.tsv", "gatling-3.10.5.log.xz"]
+)
+def test_the_samples_of_two_runs_in_one_file_are_told_by_the_second_header(put, capsys, name):
+    _, texts = table(capsys, put(name, lambda text: text + text))
+    assert "The JTL contains 2 runs, one after the other. A header is repeated in line" in texts
+    assert "could not be read" not in texts
