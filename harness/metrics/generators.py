@@ -109,21 +109,23 @@ def shared_work(
 
 
 def _shared(own: Source, labels: Sequence[Sequence[tuple[Source, LabelCounts]]]) -> SharedWork | None:
-    count = others_count = error_count = 0
+    sample_count = others_count = error_count = 0
     time_ms = others_ms = others_errors = 0.0
-    for counts in labels:
-        mine = [one for source, one in counts if source == own]
-        others = [one for source, one in counts if source != own]
-        if mine and others:
-            (one,), other_count = mine, sum(other.histogram.count for other in others)
-            part = one.histogram.count / other_count
-            count, others_count = count + one.histogram.count, others_count + other_count
-            time_ms, error_count = time_ms + one.elapsed_sum_ms, error_count + one.error_count
-            others_ms += part * sum(other.elapsed_sum_ms for other in others)
-            others_errors += part * sum(other.error_count for other in others)
-    if not count:
+    for by_source in labels:
+        mine = [counts for source, counts in by_source if source == own]
+        others = [counts for source, counts in by_source if source != own]
+        if not (mine and others):
+            continue
+        others_counted = sum(counts.histogram.count for counts in others)
+        weight = mine[0].histogram.count / others_counted
+        sample_count, others_count = sample_count + mine[0].histogram.count, others_count + others_counted
+        time_ms, error_count = time_ms + mine[0].elapsed_sum_ms, error_count + mine[0].error_count
+        others_ms += weight * sum(counts.elapsed_sum_ms for counts in others)
+        others_errors += weight * sum(counts.error_count for counts in others)
+    if not sample_count:
         return None
-    return SharedWork(count, others_count, time_ms / count, others_ms / count, error_count, others_errors / count)
+    averages_ms = time_ms / sample_count, others_ms / sample_count
+    return SharedWork(sample_count, others_count, *averages_ms, error_count, others_errors / sample_count)
 
 
 def _figures(
