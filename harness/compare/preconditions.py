@@ -20,7 +20,7 @@ _NAMED = 10
 
 
 def check_sides(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> None:
-    """Raise UsageError when a side is empty or a run is given twice."""
+    """Raise UsageError when a side is empty or a run is given twice, or a copy of the file of one."""
     for side, name in ((baseline, "baseline"), (contender, "contender")):
         if not side:
             raise UsageError(f"the {name} has no runs", "name one run or more on each side")
@@ -31,6 +31,20 @@ def check_sides(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -
             if key in seen:
                 raise UsageError(f"{result.run.id} is named twice", "name each run once, on one of the sides")
             seen.add(key)
+    _refuse_copies([*baseline, *contender])
+
+
+def _refuse_copies(results: Iterable[RunResult]) -> None:
+    """Raise UsageError when two files have the same samples: copies do not scatter, and would be repeats of one run."""
+    seen: dict[tuple[int, frozenset[tuple[int, int]]], str] = {}
+    for result in results:
+        counted = result.total.histogram if result.total else None
+        if result.run or result.origin_s is None or not counted:
+            continue
+        key = result.origin_s, frozenset(counted.counts.items())
+        if key in seen:
+            raise UsageError(f"{result.name}: has the samples of {seen[key]}", "a copy is no other run: leave one out")
+        seen[key] = result.name
 
 
 def mismatches(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[str]:

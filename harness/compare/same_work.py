@@ -28,6 +28,8 @@ _LOAD_MOST = 0.1
 _CONSTANT_USERS = 0.02
 # Of the successes of a label so many may have codes of another class, beyond chance.
 _ANSWERS_MOST = 0.05
+# Accepted, and not done yet; a part of the content.
+_UNFINISHED = ("202", "206")
 # A side may leave out so much more of its rows than the other.
 _LEFT_OUT_MOST = 0.01
 
@@ -116,7 +118,7 @@ def _changes_average(baseline: Work, contender: Work, averages_ms: Mapping[str, 
 def _answers(
     baseline: Sequence[RunResult], contender: Sequence[RunResult], sides: tuple[Work, Work]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the labels whose successes have codes of other classes, as 302 in place of 200, and the one with more."""
+    """Yield the labels whose successes have codes of other classes, as 302 or 202 for 200, and the one with more."""
     before, after = _successes(baseline), _successes(contender)
     for label in before:
         if label not in after or max(side.share(label) for side in sides) <= DOUBT_RATIO:
@@ -141,10 +143,10 @@ def _successes(side: Sequence[RunResult]) -> Mapping[str, Mapping[str, int]]:
 
 
 def _by_class(counts: Mapping[str, int]) -> Mapping[str, int]:
-    """Return counts by the first digit of their codes: 200, 201 and 204 are one answer."""
+    """Return counts by the first digit of their codes: 200, 201 and 204 are one answer, 202 and 206 are others."""
     kinds = Counter[str]()
     for code, count in counts.items():
-        kinds[code[0]] += count
+        kinds[code if code in _UNFINISHED else code[0]] += count
     return kinds
 
 

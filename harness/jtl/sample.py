@@ -102,7 +102,8 @@ class Dropped:
     `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
     another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `cut_count` are
     files that end early, each as one dropped record. `surplus` has the number of records by the number of
-    fields that they have too many. `bad_time_count` are those with an impossible time stamp.
+    fields that they have too many. `bad_time_count` are those with an impossible time stamp. Another tool may count the
+    arrivals that it made, and left out.
     """
 
     count: int = 0
@@ -113,6 +114,8 @@ class Dropped:
     cut_count: int = 0
     surplus: dict[int, int] = field(default_factory=dict)
     bad_time_count: int = 0
+    made_arrival_count: int = 0
+    left_arrival_count: int = 0
 
     def note(
         self,
@@ -136,9 +139,12 @@ class Dropped:
 
     @property
     def surplus_fields(self) -> int:
-        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
+        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ.
+
+        A single one may be torn, and have another one behind it.
+        """
         fields, count = next(iter(self.surplus.items()), (0, 0))
-        return fields if count and count >= self.unread_count else 0
+        return fields if count > 1 and count >= self.unread_count else 0
 
     @property
     def has_only_bad_times(self) -> bool:
@@ -165,6 +171,8 @@ class Dropped:
         self.torn_end_count += other.torn_end_count
         self.cut_count += other.cut_count
         self.bad_time_count += other.bad_time_count
+        self.made_arrival_count += other.made_arrival_count
+        self.left_arrival_count += other.left_arrival_count
         for fields, count in other.surplus.items():
             self.surplus[fields] = self.surplus.get(fields, 0) + count
         self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from xml.parsers import expat
 
 from harness.base.errors import UsageError
-from harness.jtl.sample import Dropped, Sample
+from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
 from harness.jtl.times import times_near
 from harness.jtl.xml_elements import ROOT_TAG, Elements, Open, TornHere
 
@@ -39,6 +39,7 @@ _ENDS_OF_FILE = frozenset(
     for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
 )
 _NO_END = f"the file ends without </{ROOT_TAG}>: JMeter was killed, or still writes"
+_ROOT = f"<{ROOT_TAG}".encode()
 _CUT_OFF = "torn sample: the file ends in it"
 
 
@@ -218,6 +219,8 @@ class _Reader:
 
     def _resume(self, begin: int, column: int) -> None:
         elements = self._elements
+        if _ROOT in self._gap and len(elements.dropped.header_lines) < FIRST_LINES_MOST:
+            elements.dropped.header_lines.append(self._torn_line + self._gap[: self._gap.rindex(_ROOT)].count(b"\n"))
         intact_count = 0
         if not elements.is_one_line:
             for sample in elements.open:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.judge.lost_cpu import LostCpu
     from harness.metrics.figures import CodeCount, Group, LabelFigures
     from harness.metrics.gaps import Gap
-    from harness.metrics.generators import GeneratorFigures
+    from harness.metrics.generators import GeneratorFigures, SharedWork
     from harness.metrics.littles_law import LittlesLaw
     from harness.metrics.resource_growth import Growth
     from harness.metrics.throttle import Throttle
@@ -55,6 +55,9 @@ _GAPS_NAMED = 3
 
 # The values for the names in braces of a warning's text; `subject` is the response code that the warning concerns.
 Values = Mapping[str, str]
+# So many times its users wait, over so long a time, in a file whose times are in µs. Some tools send up to twenty
+# requests at once for a user.
+_UNIT_FACTOR, _UNIT_LEAST_S = 25, 10.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class Evidence:
     the times that these had waited. `beside` are the groups that are no load. `given_goal` are goals for these results,
     in place of the run's own. `generator_delay` is what the generator added in the window. `profiles` are those of the
     system's JVMs. `threads` is what single rows of bare JTLs show.
+    `shared_work` has, by the name of a generator, what others drove, too.
     """
 
     run: RunRecord | None
@@ -87,6 +91,7 @@ class Evidence:
     window: Window
     is_span_known: bool
     generators: tuple[GeneratorFigures, ...] = ()
+    shared_work: Mapping[str, SharedWork] = field(default_factory=dict)
     longest_ms: int | None = None
     gaps: tuple[Gap, ...] = ()
     throttle: Throttle | None = None
@@ -169,8 +174,29 @@ class Evidence:
         )
 
     @property
+    def waiting_count(self) -> float:
+        """How many requests of the load were in flight on average."""
+        counts = self.whole.counts if self.whole else None
+        over_ms = counts.last_ms - (counts.first_ms or 0) if counts else 0
+        return counts.elapsed_sum_ms / over_ms if counts and over_ms else 0.0
+
+    @property
+    def has_other_unit(self) -> bool:
+        """Whether the users of a bare JTL wait for so long that its times are not in milliseconds."""
+        counts, users = self.whole.counts if self.whole else None, self.users_most
+        if (
+            self.run
+            or not counts
+            or not users
+            or counts.last_ms - (counts.first_ms or 0) < _UNIT_LEAST_S * units.MS_PER_S
+        ):
+            return False
+        return self.waiting_count > _UNIT_FACTOR * users
+
+    @property
     def _not_waited(self) -> tuple[Gap, ...]:
-        return tuple(gap for gap in self.gaps if not gap.is_waited and not self.began_after(gap))
+        gaps = () if self.has_other_unit else self.gaps
+        return tuple(gap for gap in gaps if not gap.is_waited and not self.began_after(gap))
 
     def began_after(self, gap: Gap) -> tuple[GeneratorFigures, ...]:
         """Return the generators that began after a gap before which all others had ended; empty elsewhere."""
@@ -181,7 +207,7 @@ class Evidence:
     @property
     def stalls(self) -> tuple[Gap, ...]:
         """The gaps in which the system stalled."""
-        return tuple(gap for gap in self.gaps if gap.is_waited)
+        return () if self.has_other_unit else tuple(gap for gap in self.gaps if gap.is_waited)
 
     @property
     def long_stalls(self) -> tuple[Gap, ...]:

@@ -67,7 +67,7 @@ def _copied(evidence: Evidence) -> RowFinding | None:
 
 def _overlapping(evidence: Evidence) -> RowFinding | None:
     threads = evidence.threads
-    if not threads.overlapping_count:
+    if not threads.overlapping_count or evidence.has_other_unit:
         return None
     ratio = threads.overlapping_count / threads.row_count
     advice = (

@@ -24,10 +24,10 @@ from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.gaps import Gap, find_gaps
-from harness.metrics.generators import GeneratorFigures, generator_figures
+from harness.metrics.generators import generator_figures, shared_work
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw
-from harness.metrics.silences import Silences, may_be_pause
+from harness.metrics.silences import Silences
 from harness.metrics.tally import SampleTally
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
 from harness.metrics.throttle import find_throttle
@@ -219,6 +219,7 @@ def _evidence(
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
+    by_file = options.file_names, options.with_transactions
     if seconds and not (run and run.is_staged):
         throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
@@ -234,7 +235,8 @@ def _evidence(
         dropped=tally.dropped,
         window=window,
         is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
-        generators=_generators(tally, options, origin_s or 0),
+        generators=generator_figures(tally, options.counted, origin_s or 0, *by_file),
+        shared_work=shared_work(tally, options.counted, *by_file),
         longest_ms=whole.max_ms if whole else None,
         gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
         throttle=throttle,
@@ -265,10 +267,6 @@ def _evidence(
     )
 
 
-def _generators(tally: SampleTally, options: SummaryOptions, origin_s: int) -> tuple[GeneratorFigures, ...]:
-    return generator_figures(tally, options.counted, origin_s, options.file_names, options.with_transactions)
-
-
 def _clock_step(run: RunRecord | None, tally: SampleTally, longest_ms: int) -> ClockStep | None:
     are_parents = bool(tally.cut or tally.transactions.seconds)
     return find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms, has_transactions=are_parents)
@@ -282,7 +280,8 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
 
     def is_pause(gap: Gap) -> bool:
         from_ms, to_ms = (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S
-        return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
+        users = gap.user_count
+        return users is not None and silences.explain(from_ms, to_ms, users, is_waited=gap.is_waited)
 
     return tuple(gap for gap in gaps if not is_pause(gap))
 

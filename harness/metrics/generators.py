@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.metrics.figures import LabelCounts, LabelFigures
+from harness.metrics.figures import LOAD, LabelCounts, LabelFigures
 from harness.metrics.metric import AVERAGE, P90, TIME_KEYS, elapsed_metrics
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import Source
@@ -69,6 +69,63 @@ def generator_figures(
         _figures(names[source], sources[source], within.get(source), most_users[source], origin_s)
         for source in sorted(sources)
     )
+
+
+class SharedWork(NamedTuple):
+    """A generator's samples of the labels that others drove, too, and what theirs were in the generator's mix."""
+
+    sample_count: int
+    others_count: int
+    average_ms: float
+    others_ms: float
+    error_count: int
+    others_error_ratio: float
+
+    @property
+    def error_ratio(self) -> float:
+        """The share of the generator's samples that failed."""
+        return self.error_count / self.sample_count
+
+
+def shared_work(
+    whole: SampleTally, counted: SampleTally | None, file_names: Sequence[str], with_transactions: bool = False
+) -> dict[str, SharedWork]:
+    """Return by its name what each load generator shares with others: those of different plans may share nothing.
+
+    The arguments are those of `generator_figures`.
+    """
+    sources = whole.by_source(with_transactions)
+    if len(sources) < 2:
+        return {}
+    names, within = _names(list(sources), file_names), counted or whole
+    is_alone = all(key.is_transaction for key in within.labels if key.group == LOAD)
+    labels = [
+        [(source, one) for source, one in by_source.items() if one.histogram.count]
+        for key, by_source in within.labels.items()
+        if key.group == LOAD and (with_transactions or is_alone or not key.is_transaction)
+    ]
+    found = ((source, _shared(source, labels)) for source in sources)
+    return {names[source]: shared for source, shared in found if shared}
+
+
+def _shared(own: Source, labels: Sequence[Sequence[tuple[Source, LabelCounts]]]) -> SharedWork | None:
+    sample_count = others_count = error_count = 0
+    time_ms = others_ms = others_errors = 0.0
+    for by_source in labels:
+        mine = [counts for source, counts in by_source if source == own]
+        others = [counts for source, counts in by_source if source != own]
+        if not (mine and others):
+            continue
+        others_counted = sum(counts.histogram.count for counts in others)
+        weight = mine[0].histogram.count / others_counted
+        sample_count, others_count = sample_count + mine[0].histogram.count, others_count + others_counted
+        time_ms, error_count = time_ms + mine[0].elapsed_sum_ms, error_count + mine[0].error_count
+        others_ms += weight * sum(counts.elapsed_sum_ms for counts in others)
+        others_errors += weight * sum(counts.error_count for counts in others)
+    if not sample_count:
+        return None
+    averages_ms = time_ms / sample_count, others_ms / sample_count
+    return SharedWork(sample_count, others_count, *averages_ms, error_count, others_errors / sample_count)
 
 
 def _figures(

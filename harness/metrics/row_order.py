@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean, pstdev
 
 from harness.jtl.sample import Sample
 
 # So many blocks are no chance, in whatever order their rows ended.
 _BLOCKS_LEAST = 10
+# Of rows in random order at least so many are looked at, and at most so many. Half of them go back, but for so
+# many, and the later half is later by so many standard errors at most.
+_SHUFFLED_LEAST, _SHUFFLED_MOST, _SHUFFLED_RATIO, _SHUFFLED_ERRORS = 1_000, 300_000, 0.1, 4.0
 # A column with few rows for each of its values, such as a thread for each arrival, is in blocks by itself.
 _ROWS_LEAST = 10
 
@@ -64,12 +71,40 @@ class _Steady:
         return self.most != self.least
 
 
+@dataclass
+class _Shuffled:
+    """Whether rows are in random order, as of a database: every other one ends before the row above it.
+
+    The first half of them is as early as the second one on average.
+    """
+
+    ends_ms: array[int] = field(default_factory=lambda: array("q"))
+
+    def takes(self, _sample: Sample, end_ms: int, _late_ms: int) -> bool:
+        """Add the next row; return False once the rows are in some order, or too many."""
+        self.ends_ms.append(end_ms)
+        count = len(self.ends_ms)
+        is_power_of_two = count >= _SHUFFLED_LEAST and not count & (count - 1)
+        return count < _SHUFFLED_MOST and (not is_power_of_two or self.is_sorted)
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether chance explains how many rows go back, and by how much the later rows are later."""
+        ends_ms, half = self.ends_ms, len(self.ends_ms) // 2
+        if len(ends_ms) < _SHUFFLED_LEAST:
+            return False
+        falls = sum(later < earlier for earlier, later in pairwise(ends_ms))
+        apart_ms = abs(fmean(ends_ms[:half]) - fmean(ends_ms[half:]))
+        is_level = apart_ms < _SHUFFLED_ERRORS * pstdev(ends_ms) * math.sqrt(2 / half)
+        return is_level and abs(falls / len(ends_ms) - 1 / 2) < _SHUFFLED_RATIO
+
+
 def sorted_by(samples: Iterable[Sample], late_ms: int) -> str:
     """Return the column by which the rows were sorted, such as "label"; empty if they were not.
 
     An ordinary row ends up to `late_ms` before one that is above it. Of an ordinary file few rows are read.
     """
-    orders: dict[str, _Blocks | _Steady] = {
+    orders: dict[str, _Blocks | _Steady | _Shuffled] = {
         "label": _Blocks(lambda one: one.label),
         "thread": _Blocks(lambda one: one.thread_name),
         "response code": _Blocks(lambda one: one.code),
@@ -80,6 +115,7 @@ def sorted_by(samples: Iterable[Sample], late_ms: int) -> str:
         "response time, slowest first": _Steady(lambda one, _: -one.elapsed_ms),
         "bytes": _Steady(lambda one, _: one.received_bytes or 0),
         "bytes, most first": _Steady(lambda one, _: -(one.received_bytes or 0)),
+        "no column": _Shuffled(),
     }
     for sample in samples:
         orders = {name: order for name, order in orders.items() if order.takes(sample, sample.end_ms, late_ms)}

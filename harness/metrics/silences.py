@@ -1,7 +1,9 @@
-"""Decides whether a gap in a run of few users is a pause of the plan: whether all of them may have paused at once.
+"""Decides whether a gap is a pause of the plan: whether all users may have paused at once.
 
 A user's silence is the time between the ends of two samples in a row of one thread. In a gap every active user is
-silent. With few users the rows of such a gap need not be missing, in two cases:
+silent. Nothing is missing in it if hardly any of these silences is longer than nearly all between samples with the same
+two labels are, and nearly all of those are about as long as the gap: users who began together still pause together.
+Where rows are lost, a user's silence has two pauses. With few users there are two more cases:
 
 - By chance: users who pause independently are all silent for so long, at least once in a thousand runs. With N
   silences X of U users in the rest of the run, a gap of the length L is expected N · P(X ≥ L) · R^(U-1) times, where
@@ -23,10 +25,13 @@ from harness.base.records import build
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, ONCE, group_of
-from harness.metrics.gaps import GAP_LEAST_S, Gap
+from harness.metrics.gaps import GAP_LEAST_S
 
-# With more users, a pause of all of them at once is no accident, and happens often enough to be usual in `gaps`.
+# With more users, a pause of all of them at once is no chance.
 USERS_MOST = 5
+# Of the other silences, so many may be shorter than the gap, and so many are longer than usual. Of the gap's own, so
+# many may be longer than that, by a tenth; that many of the users must have one.
+_SHORT_RATIO, _LONG_RATIO, _OWN_LONG_RATIO, _LONGER, _OWN_LEAST_RATIO = 0.05, 0.01, 0.04, 1.1, 0.8
 # In a pause of this share of a gap or more, nobody waited for an answer.
 _PAUSED_RATIO = 0.8
 # A gap that is expected less often than in one of a thousand runs is none of chance.
@@ -42,11 +47,6 @@ class Thread(NamedTuple):
 
     file: int
     name: str
-
-
-def may_be_pause(gap: Gap) -> bool:
-    """Return whether a gap is one of few users."""
-    return gap.user_count is not None and gap.user_count <= USERS_MOST
 
 
 class Silence(NamedTuple):
@@ -89,7 +89,7 @@ class Silences:
         self.with_transactions = with_transactions
         self._last: dict[Thread, Sample] = {}
         self._counts: Counter[int] = Counter()
-        self._pairs: set[tuple[str, str]] = set()
+        self._pairs: Counter[tuple[str, str]] = Counter()
         self._long: list[Silence] = []
 
     def add(self, sample: Sample, file: int = 0) -> None:
@@ -106,14 +106,14 @@ class Silences:
             return
         silence = Silence(thread, last.end_ms, sample.start_ms, sample.end_ms, (last.label, sample.label))
         self._counts[silence.length_ms] += 1
-        self._pairs.add(silence.labels)
+        self._pairs[silence.labels] += 1
         if silence.length_ms >= _LONG_MS:
             self._long.append(silence)
 
     def merge(self, other: Silences, first_file: int) -> None:
         """Add the silences of other files, which are numbered from `first_file` on."""
         self._counts.update(other._counts)
-        self._pairs |= other._pairs
+        self._pairs.update(other._pairs)
         self._long += [
             one._replace(thread=Thread(first_file + one.thread.file, one.thread.name)) for one in other._long
         ]
@@ -136,14 +136,14 @@ class Silences:
             raise ValueError(f"{where} contains a length without a count")
         silences = cls(with_transactions=stored.with_transactions)
         silences._counts.update(dict(zip(stored.silence_ms, stored.count, strict=True)))
-        silences._pairs.update(stored.pairs)
+        silences._pairs.update(dict.fromkeys(stored.pairs, 1))
         silences._long += [
             Silence(Thread(file, name), from_ms, paused_ms, to_ms, (before, after))
             for file, name, from_ms, paused_ms, to_ms, before, after in stored.long
         ]
         return silences
 
-    def explain(self, from_ms: int, to_ms: int, *, is_waited: bool = False) -> bool:
+    def explain(self, from_ms: int, to_ms: int, user_count: int = 0, *, is_waited: bool = False) -> bool:
         """Return whether the users who were active in from_ms <= t < to_ms (since 1970) may all have paused.
 
         With `is_waited` the samples after the gap seem to have waited in it. So they do after a pause of all users, who
@@ -153,8 +153,22 @@ class Silences:
         paused_ms = from_ms + _PAUSED_RATIO * (to_ms - from_ms)
         if not own or (is_waited and any(one.paused_ms < paused_ms for one in own)):
             return False
+        if not is_waited and len(own) >= _OWN_LEAST_RATIO * user_count and self._are_usual(own, to_ms - from_ms):
+            return True
         length_ms = _overlap_ms(own)
-        return self._is_chance(own, length_ms) or self._is_in_step(own, length_ms)
+        is_few = max(user_count, len(own)) <= USERS_MOST
+        return is_few and (self._is_chance(own, length_ms) or self._is_in_step(own, length_ms))
+
+    def _are_usual(self, own: Collection[Silence], length_ms: int) -> bool:
+        pairs, mine = {one.labels for one in own}, set(own)
+        others_ms = sorted(one.length_ms for one in self._long if one.labels in pairs and one not in mine)
+        short = max(0, sum(self._pairs[pair] for pair in pairs) - len(own) - len(others_ms))
+        short += sum(other_ms < _ALIKE_RATIO * length_ms for other_ms in others_ms)
+        if len(others_ms) < len(own) or short > _SHORT_RATIO * len(others_ms):
+            return False
+        usual_ms = others_ms[int((1 - _LONG_RATIO) * (len(others_ms) - 1))]
+        longer = sum(one.length_ms > _LONGER * usual_ms for one in own)
+        return longer <= _OWN_LONG_RATIO * len(own)
 
     def _is_chance(self, own: Sequence[Silence], length_ms: int) -> bool:
         others = self._counts - Counter(one.length_ms for one in own)

@@ -130,6 +130,8 @@ class _Dropped:
     cut_count: int = 0
     surplus: tuple[tuple[int, int], ...] = ()
     bad_time_count: int = 0
+    made_arrival_count: int = 0
+    left_arrival_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -251,8 +253,9 @@ class _Reader:
         content, tally, dropped = self._content, self._tally, self._content.dropped
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
         ends = (_whole(dropped.torn_end_count, "torn_end_count"), _whole(dropped.cut_count, "cut_count"))
-        bad_times = _whole(dropped.bad_time_count, "bad_time_count")
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus), bad_times)
+        names = ("bad_time_count", "made_arrival_count", "left_arrival_count")
+        rest = (_whole(getattr(dropped, name), name) for name in names)
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus), *rest)
         tally.cut.update(dict(content.cut))
         tally.untimed.update(dict(content.untimed))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))

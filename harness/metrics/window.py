@@ -253,13 +253,19 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
 
 
 def _steady_cut(seconds: Sequence[SecondFigures], full: Interval, cuts: Sequence[int], *, is_open: bool) -> _Cut:
-    """Return the first of some numbers of batches whose cut leaves one state; else the first."""
+    """Return the first of some numbers of batches whose cut leaves one state; else the first, and why it leaves none.
+
+    Nothing is cut then, so the text is about the whole interval, if that has no state either.
+    """
     reasons: list[str] = []
     for cut in dict.fromkeys(cuts):
         reasons.append(_change(seconds, Interval(full.from_s + cut * BATCH_S, full.to_s), is_open=is_open))
         if not reasons[-1]:
             return _Cut(cut, "")
-    return _Cut(cuts[0], reasons[0])
+    if cuts[0] and (reason := _change(seconds, full, is_open=is_open)):
+        return _Cut(cuts[0], reason)
+    from_s = f" (from {full.from_s + cuts[0] * BATCH_S} s on)" if cuts[0] else ""
+    return _Cut(cuts[0], f"{reasons[0]}{from_s}")
 
 
 def _short_cut(means: Mapping[int, float], count: int, is_capped: bool) -> int:

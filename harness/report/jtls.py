@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, SUCCESSFUL
 from harness.metrics.files import each_sample, read_tally
 from harness.metrics.first_rows import ROWS_LEAST, ROWS_MOST, FirstRows
 from harness.metrics.generators import short_names
-from harness.metrics.silences import Silences, may_be_pause
+from harness.metrics.silences import USERS_MOST, Silences
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 WHOLE = parse_window("all")
 # The seconds from 2001 to 2286. As milliseconds they are of 1970.
 _SECONDS = range(10**9, 10**10)
+# Reading so many rows again takes a second. Of more, few users decide alone.
+_SILENCE_ROWS_MOST = 300_000
 
 
 @dataclass(frozen=True)
@@ -211,12 +214,14 @@ def silences_of(
 ) -> Silences | None:
     """Return the silences of each user, from another reading of the JTLs.
 
-    None unless a gap may be a pause of the plan, when standard input cannot be read again, and when a tally file has
-    none of them.
+    None without gaps, of so many rows that reading them again takes too long for a gap of many users, when standard
+    input cannot be read again, and when a tally file has none of them.
     """
     from harness.judge.summarise import gaps_of
 
-    if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
+    most = USERS_MOST if tally.row_count > _SILENCE_ROWS_MOST else math.inf
+    may_pause = any(gap.user_count is not None and gap.user_count <= most for gap in gaps_of(tally))
+    if not may_pause or any(given.path is None for given in inputs):
         return None
     silences = Silences(once_labels, with_transactions=not tally.requests.seconds)
     for first_file, stored in tally.stored.items():

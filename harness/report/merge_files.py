@@ -153,6 +153,8 @@ def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
                     continue
             with target.open("wb") as copy:
                 shutil.copyfileobj(file.stream, copy, _COPY_BYTES)
+        if file.truncated:  # what is missing shows in the packed file only
+            shutil.copyfile(source, target)
 
 
 def _put_failures(named: Sequence[_Named], directory: RunDirectory) -> None:

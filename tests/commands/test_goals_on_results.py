@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -100,6 +101,16 @@ def test_a_report_of_a_file_applies_the_goals_of_the_plan_whose_run_it_becomes(p
     capsys.readouterr()
     assert main(["report", str(results), "--into", "reports/shop/run-01_3"]) == 0
     assert "The goals of the plan shop are not applied: plans/shop.toml: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.6])
+def test_the_run_of_a_packed_file_that_is_cut_lacks_its_rows_as_its_table_does(results, tmp_path, capsys, kept):
+    packed, into = gzip.compress(results.read_bytes()), tmp_path / "reports" / "shop" / "run-01_1"
+    file = results.with_suffix(".jtl.gz")
+    file.write_bytes(packed[: int(len(packed) * kept)])
+    for arguments in (["table", str(file)], ["report", str(file), "--into", str(into)]):
+        assert main(arguments) == 0
+        assert ("A file ends early: its last rows are missing" in capsys.readouterr().out) is (kept < 1)
 
 
 def test_the_report_of_a_run_keeps_the_goals_of_its_plan(tmp_path):

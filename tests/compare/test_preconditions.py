@@ -15,8 +15,9 @@ from harness.compare.comparison import (
 from harness.compare.decision import compare
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, Verdict
 from harness.judge.warnings import RunWarning
+from harness.metrics.histogram import Histogram
 from harness.metrics.window import ALL, STEADY, Window
-from harness.report.run_result import MARKDOWN, RunResult
+from harness.report.run_result import JTL, MARKDOWN, RunResult
 from harness.run.record import RUNNING
 from tests.support.comparisons import LIMITS, QUIET, average, runs, total
 from tests.support.factories import closed_load, record
@@ -83,6 +84,19 @@ def test_a_run_may_be_given_only_once():
         compare([one, one], [other], LIMITS)
     with pytest.raises(UsageError, match="the contender has no runs"):
         compare([one], [], LIMITS)
+
+
+def test_a_copy_of_a_file_is_no_other_run():
+    def files(name, *times_ms, origin_s=1_000):
+        own = total(histogram=Histogram.of(times_ms))
+        return run_result(name, total=own, kind=JTL, run=None, origin_s=origin_s)
+
+    first, copy = files("a.jtl", 100, 120), files("b.jtl", 120, 100)
+    for sides in (([first], [copy]), ([first, copy], [files("c.jtl", 90)]), ([files("c.jtl", 90)], [first, copy])):
+        with pytest.raises(UsageError, match=r"b.jtl: has the samples of a.jtl; a copy is no other run"):
+            compare(*sides, LIMITS)
+    for other in (files("b.jtl", 100, 121), files("b.jtl", 100, 120, origin_s=1_001)):
+        assert compare([first], [other], LIMITS).total
 
 
 STEADY_NOT, LITTLE = (

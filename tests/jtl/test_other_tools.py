@@ -29,6 +29,26 @@ def test_k6_has_our_count_errors_and_percentiles(put, capsys, name):
     assert ("whole seconds instead of exact times" in texts) is (".csv" in name)
 
 
+@pytest.mark.parametrize("name", ["k6-0.54.0.json.xz", "k6-0.54.0.csv.xz"])
+@pytest.mark.parametrize("left_out", [2, 50])  # beside 217 iterations that were made
+def test_arrivals_that_k6_left_out_for_lack_of_users_are_missing(put, capsys, name, left_out):
+    def with_dropped(text):
+        is_one = re.compile(rb'iterations,|"metric":"iterations","type":"Point"').search
+        one = next(line for line in text.splitlines(keepends=True) if is_one(line))
+        return text + left_out * one.replace(b"iterations", b"dropped_iterations")
+
+    _, texts = table(capsys, put(name, with_dropped))
+    assert ("50 of 267 arrivals were not made: no user of the tool was free" in texts) is (left_out == 50)
+
+
+def test_the_summary_of_k6_names_arrivals_that_were_left_out(put, capsys):
+    metrics = json.loads(text_of("k6-0.54.0-summary.json"))["metrics"]
+    for count in (0, 2):
+        text = json.dumps({"metrics": {**metrics, "dropped_iterations": {"count": count}}}).encode()
+        assert main(["table", put("k6-0.54.0-summary.json", lambda _, text=text: text)]) == 0
+        assert ("2 arrivals were not made" in capsys.readouterr().out) is (count > 0)
+
+
 @pytest.mark.parametrize("name", ["vegeta-12.13.0.json.xz", "vegeta-12.13.0.csv.xz"])
 def test_vegeta_has_our_count_errors_and_percentiles(put, capsys, name):
     stated = json.loads(text_of("vegeta-12.13.0-report.json"))
@@ -246,3 +266,12 @@ def test_samples_of_h2load_are_those_of_its_log(put, capsys):
     assert total["error_count"] == sum(row[1] == "500" for row in rows) == 4
     assert total["average_ms"] == pytest.approx(statistics.mean(int(row[2]) for row in rows) / 1000, abs=0.5)
     assert "h2load omits requests without a response" in texts
+
+
+@pytest.mark.parametrize(
+    "name", ["k6-0.54.0.csv.xz", "hey-0.1.5.csv", "oha-1.16.0.csv", "ab-2.3-samples.tsv", "gatling-3.10.5.log.xz"]
+)
+def test_the_samples_of_two_runs_in_one_file_are_told_by_the_second_header(put, capsys, name):
+    _, texts = table(capsys, put(name, lambda text: text + text))
+    assert "The JTL contains 2 runs, one after the other. A header is repeated in line" in texts
+    assert "could not be read" not in texts

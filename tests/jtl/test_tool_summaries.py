@@ -55,6 +55,24 @@ def test_a_summary_counts_what_failed_once_and_has_the_rate_of_all(capsys, name,
 @pytest.mark.parametrize(
     ("name", "text"),
     [
+        ("wrk-4.1.0.txt", "the output of 2 runs; save each in a file of its own"),
+        ("wrk2-4.0.0.txt", "the output of 2 runs"),
+        ("ab-2.3.txt", "the output of 2 runs"),
+        ("hey-0.1.5.txt", "the output of 2 runs"),
+        ("oha-1.16.0.json", "a damaged summary"),
+        ("k6-0.54.0-summary.json", "a damaged summary"),
+        ("locust-2.47.0_stats.csv", "a damaged summary"),
+        ("ab-2.3-percentages.csv", "a damaged summary"),
+    ],
+)
+def test_the_output_of_two_runs_in_one_file_is_refused(put, capsys, name, text):
+    # As of `wrk … >> file`: counts were those of the first run, and percentiles those of the last.
+    assert text in refusal(capsys, "table", put(name, lambda whole: whole + whole))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
         ("wrk-4.1.0-timeouts.txt", "Late responses are not in its times: 12 of 44 came after --timeout."),
         ("wrk-4.1.0-some-reset.txt", "Requests without a response are not in its times and its own count: 17 failed."),
         ("ab-2.3-more-failures-than-requests.txt", "190 responses are not as long as the first one"),

@@ -35,6 +35,15 @@ def test_concatenated_complete_files_lose_nothing():
     assert (names, dropped.count) == (["A", "B"], 0)
 
 
+@pytest.mark.parametrize("end", [END, "", "</testResults>"])
+def test_the_line_of_each_file_that_was_appended_is_named(end):
+    first = HEAD + element("A") + end
+    _, dropped = labels(first + HEAD + element("B") + end + HEAD + element("C") + END)
+    lines = (first + HEAD + element("B") + end + HEAD).splitlines()
+    assert dropped.header_lines == [at for at, text in enumerate(lines, 1) if "<testResults" in text][1:]
+    assert labels(first + element("B") + END)[1].header_lines == []
+
+
 def test_a_file_appended_to_a_truncated_one_is_read_and_the_torn_sample_named():
     for cut in (20, 80, 150, 250):
         torn = element("B", inside=assertion())[:cut]

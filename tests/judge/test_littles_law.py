@@ -5,6 +5,7 @@ import pytest
 from harness.judge.account import Balance
 from harness.judge.summarise import summarise
 from harness.judge.verdict import DOUBTFUL
+from harness.judge.warning_kind import Severity
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
@@ -195,3 +196,13 @@ def test_a_file_whose_users_wait_many_times_as_long_as_they_were_there_has_anoth
     (found,) = (one for one in summarise(tally_of(rows), "a.jtl").account if one.code == "users-time")
     assert (found.balance is Balance.DOUBT) is is_off
     assert ("requests were in flight on average, of at most 2 users" in found.text) is is_off
+
+
+def test_times_in_another_unit_are_no_missing_rows_and_no_stall():
+    rows = [
+        sample("Pay", 30_000 if at < 500 else 130_000, 1_700_000_000_000 + 250 * at, all_threads=5)
+        for at in range(1000)
+    ]
+    summary = summarise(tally_of(rows), "a.jtl")
+    assert summary.gaps
+    assert [one.code for one in summary.warnings if one.severity is Severity.DOUBTFUL] == ["users-time"]

@@ -43,6 +43,7 @@ SORTED = {
     "response time": sorted(MIXED, key=lambda one: one.elapsed_ms),
     "response time, slowest first": sorted(MIXED, key=lambda one: -one.elapsed_ms),
     "bytes": sorted(MIXED, key=lambda one: one.received_bytes),
+    "no column": RANDOM.sample(MIXED, len(MIXED)),
 }
 ONCE = [one._replace(label="Log in") for one in MIXED[:100]] + [one._replace(label="Pay") for one in MIXED[100:]]
 ARRIVALS = rows(threads="Users {}-{}")

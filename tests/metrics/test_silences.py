@@ -118,6 +118,30 @@ def test_a_stall_of_users_who_pause_as_long_stays_a_gap(users):
     assert gaps(sorted(run, key=lambda one: one.end_ms)) == [(101, 110)]
 
 
+def thinking(users, least_s, most_s, requests=1):
+    """Return 300 s of users who begin within a second, and pause for so long after each of so many requests."""
+    numbers, found = random.Random(5), []
+    for number in range(users):
+        at_s, count = number / users, 0
+        while at_s < 300:
+            elapsed_ms = numbers.randrange(30, 70)
+            name, start_ms = f"Users 1-{number + 1}", START_MS + int(at_s * 1000)
+            found.append(sample("ABC"[count % 3], elapsed_ms, start_ms, thread_name=name, all_threads=users))
+            count += 1
+            at_s += elapsed_ms / 1000 + (0.01 if count % requests else numbers.uniform(least_s, most_s))
+    return sorted(found, key=lambda one: one.end_ms)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("requests", [1, 3])
+@pytest.mark.parametrize(("users", "least_s", "most_s"), [(100, 10, 12), (50, 5, 15)])
+def test_pauses_of_many_users_who_began_together_are_not_gaps(users, least_s, most_s, requests):
+    run = thinking(users, least_s, most_s, requests)
+    assert gaps(run, with_silences=False)  # what it is for
+    assert gaps(run) == []
+    assert [from_s for from_s, _ in gaps(without(run, (200, 210)))] == [200]
+
+
 def test_the_number_of_gaps_by_chance_by_hand():
     # Two users with silences of 1 s for 200 s, one of them longer and not at the same time, then both of 4 s.
     def silences(longest_ms):

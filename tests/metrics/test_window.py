@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 from dataclasses import asdict
 
 import pytest
@@ -335,3 +336,29 @@ def seconds_of(path):
         )
         for second in range(max(ended) + 1)
     ]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("rise", [0.3, -0.3])
+def test_the_values_of_a_window_that_is_not_steady_are_those_of_the_seconds_that_are_named(rise):
+    seen = 0
+    for seed in range(4):
+        numbers = random.Random(seed)
+        seconds = run_of([round(100 * (1 + rise * at / 180) * numbers.uniform(0.93, 1.07)) for at in range(180)])
+        window = find_window(STEADY, seconds)
+        for value, from_s, to_s in spans_in(window):
+            seen += 1
+            part = [second for second in seconds[from_s:to_s] if second.sample_count]
+            average_ms = sum(one.elapsed_sum_ms for one in part) / sum(one.sample_count for one in part)
+            assert value == pytest.approx(average_ms, rel=0.01)
+    assert seen >= 4
+
+
+def spans_in(window):
+    """Return value, begin and end of each part that the reason of a window names, without an `otherwise`."""
+    end_s = window.to_s
+    if step := re.search(r"([\d.]+) ms before (\d+) s, ([\d.]+) ms after(?: \(from (\d+) s on\))?", window.reason):
+        at_s = int(step[2])
+        return [(float(step[1]), int(step[4] or window.from_s), at_s), (float(step[3]), at_s, end_s)]
+    parts = re.findall(r"([\d.]+) ms from (\d+) to (\d+) s", window.reason)
+    return [(float(value), int(from_s), int(to_s)) for value, from_s, to_s in parts]

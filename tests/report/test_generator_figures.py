@@ -123,6 +123,27 @@ def test_a_generator_50_percent_slower_than_the_others_is_reported():
     assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
 
 
+def relabelled(group, *labels):
+    """Return samples with these labels in turns."""
+    return [one._replace(label=labels[number % len(labels)]) for number, one in enumerate(group)]
+
+
+def test_generators_of_other_requests_are_compared_by_those_that_they_share():
+    fast = relabelled(samples(GENERATORS[0]), "List")
+    slow = relabelled(samples(GENERATORS[1], elapsed_ms=900, errors=40), "Pay")
+    assert codes_of(summary_of(fast, slow)) == set()
+    # A third one takes 100 ms for List and 900 for Pay, too; a fourth one twice as long for both.
+    groups = (samples(GENERATORS[2], 600, *figures, every_ms=100) for figures in ((100,), (900, 80)))
+    pairs = zip(*groups, strict=True)
+    both = relabelled([pair[number % 2] for number, pair in enumerate(pairs)], "List", "Pay")
+    assert codes_of(summary_of(fast, slow, both)) == set()
+    twice = [
+        one._replace(elapsed_ms=2 * one.elapsed_ms, success=number > 99, error_count=int(number < 100))
+        for number, one in enumerate(both)
+    ]
+    assert codes_of(summary_of(fast, slow, twice)) == {"slow-generator", "failing-generator"}
+
+
 def test_a_generator_with_many_more_errors_is_reported():
     summary = summary_of(samples(GENERATORS[0], errors=3), samples(GENERATORS[1], errors=10))
     assert "10.0.0.8:1099 failed at least 2 times as often" in text_of(summary, "failing-generator")
@@ -138,6 +159,11 @@ def test_a_generator_with_many_more_errors_is_reported():
 def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     # The first drives for 60 s.
     assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "asked-offered")
+
+
+def test_generators_of_which_one_begins_late_and_the_other_ends_early_may_have_other_clocks():
+    text = text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], first_ms=1_040_000)), "asked-offered")
+    assert "Load generators 10.0.0.8:1099, 10.0.0.7:1099 were absent for part of the load, or their clocks diff" in text
 
 
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():

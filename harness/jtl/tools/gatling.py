@@ -13,7 +13,7 @@ from struct import Struct
 from typing import BinaryIO, Never
 
 from harness.base.errors import UsageError
-from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample
+from harness.jtl.sample import FIRST_LINES_MOST, TRANSACTION_MESSAGE, Dropped, Sample
 from harness.jtl.tools.rows import each_row, sample_of
 
 _TEXT, _BINARY = re.compile(r"3\.(\d|1[0-2])(\D.*)?"), re.compile(r"3\.1[3-5](\D.*)?")
@@ -32,10 +32,11 @@ def read_log(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
     if not _TEXT.fullmatch(version):
         _refuse(name, version)
     dropped.unknown.append(_LACKS)
-    users = 0
+    users, number = 0, 1
 
     def read(line: str) -> Sample | None:
-        nonlocal users
+        nonlocal users, number
+        number += 1
         kind, *fields = line.split("\t")
         if kind == "REQUEST":  # [user,] groups, name, start, end, status, message
             group, label, start, end, status, message = fields[-6:]
@@ -48,7 +49,9 @@ def read_log(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
             return None
         elif kind == "ERROR":  # message, time
             return _never_sent(int(fields[-1]), fields[0], users)
-        else:  # RUN of a log that was appended, ASSERTION
+        else:
+            if kind == "RUN":  # of a log that was appended
+                dropped.header_lines = [*dropped.header_lines, number][:FIRST_LINES_MOST]
             return None
         if status not in ("OK", "KO"):
             raise ValueError(status)

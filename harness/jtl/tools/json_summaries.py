@@ -66,7 +66,8 @@ def read_k6(text: str) -> ToolSummary:
     metrics = {name: metric.get("values", metric) for name, metric in json.loads(text)["metrics"].items()}
     times, requests, failed = metrics["http_req_duration"], metrics["http_reqs"], metrics.get("http_req_failed", {})
     percentiles = {name[2:-1]: value for name, value in times.items() if name.startswith("p(")}
-    received = metrics.get("data_received", {})
+    received, left_out = metrics.get("data_received", {}), metrics.get("dropped_iterations", {}).get("count", 0)
+    hides = (f"{left_out:,} arrivals were not made: no user was free. The load was another one than asked.",)
     return ToolSummary(
         "k6",
         SummaryRow(
@@ -80,6 +81,7 @@ def read_k6(text: str) -> ToolSummary:
             rate_per_s=requests["rate"],
             received_bytes_per_s=received.get("rate"),
         ),
+        hides=hides if left_out else (),
     )
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, Literal, TypedDict, Unpack
 from harness.base.units import MS_PER_S
 from harness.jtl.csv import NOT_UTF_8, Records, RowReader, lines_of
 from harness.jtl.layout import Layout
-from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped, Sample
+from harness.jtl.sample import ELAPSED_MAX_MS, FIRST_LINES_MOST, START_MAX_MS, Dropped, Sample
 
 ALL_REQUESTS = "requests"  # the label where a file does not name its requests
 _CUT, _DAMAGED = "cut off in the middle of a line", "damaged"
@@ -73,6 +73,9 @@ def each_record(
         number, fields = record
         if rows.layout is None:
             rows.layout = Layout(tuple(fields))
+            continue
+        if tuple(fields) == rows.layout.columns:  # of a second run in the file
+            dropped.header_lines = [*dropped.header_lines, number][:FIRST_LINES_MOST]
             continue
         try:
             if rows.is_last:

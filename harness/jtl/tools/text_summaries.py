@@ -19,6 +19,7 @@ def read_wrk(text: str) -> ToolSummary:
     Errors are statuses from 400 on, connections that failed, and responses later than --timeout. wrk counts the last
     as requests, and not the connections; it leaves both out of the times. LookupError for a text that is cut off.
     """
+    _refuse_several(r"^ *Running \S+ test @ ", text)
     latency = re.search(rf"Latency\s+{_TIME}\s+\S+\s+{_TIME}", text)
     size = _found(r"Transfer/sec:\s+([\d.]+)([KMGT]?B)\s*\n", text)
     requests = _found(rf"(\d+) requests in {_TIME}", text)
@@ -60,6 +61,7 @@ def read_ab(text: str) -> ToolSummary:
     ab counts a response as failed whose length differs from the first one's, and a lost connection up to three times.
     UsageError for an ab that gave up; LookupError for a text that is cut off.
     """
+    _refuse_several("This is ApacheBench", text)
     gave_up = re.search(r"apr_\w+: .*\(\d+\)|Test aborted after \d+ failures", text)
     if gave_up and "Complete requests:" not in text:
         raise UsageError(f"ab gave up: {gave_up[0]}", "run it again with -r: it then counts failures")
@@ -108,6 +110,7 @@ def read_ab_percentages(text: str) -> ToolSummary:
 
 def read_hey(text: str) -> ToolSummary:
     """Return the summary of hey. A status from 400 on and a request without a response is an error."""
+    _refuse_several(r"^Summary:\s+Total:", text)
     codes = {int(code): int(count) for code, count in re.findall(r"\[(\d+)\]\s+(\d+) responses", text)}
     _found(r"Status code distribution:[\s\S]*(Error distribution:[\s\S]*\n|\n\n)\n\Z", text)
     lost = sum(map(int, re.findall(r"^\s+\[(\d+)\]\t", text.partition("Error distribution:")[2], re.MULTILINE)))
@@ -143,6 +146,12 @@ def _found(pattern: str, text: str) -> re.Match[str]:
 def _number(pattern: str, text: str) -> float | None:
     match = re.search(pattern, text)
     return float(match[1]) if match else None
+
+
+def _refuse_several(begin: str, text: str) -> None:
+    """Raise UsageError for a text with the output of several runs, as of `wrk … >> file`: no number is that of all."""
+    if (count := len(re.findall(begin, text, re.MULTILINE))) > 1:
+        raise UsageError(f"the output of {count} runs", "save each in a file of its own")
 
 
 def _whole(pattern: str, text: str) -> int | None:

@@ -67,7 +67,7 @@ def measure(evidence: Evidence) -> Sides:
     """Return the users or arrivals that were asked for, and those that were there."""
     run = evidence.run
     if run is None:
-        return _with_absent(evidence, Sides())
+        return _with_absent(evidence, _of_tool(evidence))
     load = run.load
     if load.loads:
         sides = _of_loads(evidence)
@@ -76,6 +76,21 @@ def measure(evidence: Evidence) -> Sides:
     else:
         sides = _with_absent(evidence, _of_users(evidence))
     return replace(sides, explains=_FOLLOW) if sides.is_off else with_steps(evidence, sides)
+
+
+def _of_tool(evidence: Evidence) -> Sides:
+    """Return the arrivals that another tool made, where it left some out; what was asked of others is not known."""
+    made, left_out = evidence.dropped.made_arrival_count, evidence.dropped.left_arrival_count
+    if not left_out:
+        return Sides()
+    asked = made + left_out
+    left, right, missing = f"{asked:,} arrivals", f"{made:,} arrivals", left_out / asked
+    balance = judged(missing, DOUBT_RATIO, None)
+    if balance is Balance.BALANCED:
+        return Sides(left, right, missing, balance)
+    brief = f"{left_out:,} of {asked:,} arrivals were not made: no user of the tool was free"
+    why = "The system was slower than the rate. Look at errors and p99; drive a lower rate, or allow more users."
+    return Sides(left, right, missing, balance, brief, why)
 
 
 def _of_users(evidence: Evidence) -> Sides:
@@ -299,6 +314,8 @@ def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
         return measured
     for names, when, first, last in _absent(evidence):
         brief = f"Load generator {names} was absent for part of the load"
+        if ", " in names:
+            brief = f"Load generators {names} were absent for part of the load, or their clocks differ"
         advice = (
             f"The load lasted from {first} s to {last} s, but generators {when}. Look into their logs, and run again."
         )

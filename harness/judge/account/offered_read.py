@@ -74,7 +74,9 @@ def _measured(evidence: Evidence) -> Sides:
         return Sides(left, right, hole_s / evidence.window.run_s, Balance.INVALID, brief, _unread_advice(evidence))
     if unread >= missing and unread:
         balance = judged(ratio, DOUBT_RATIO, INVALID_RATIO)
-        return Sides(left, right, ratio, balance, _unread_text(evidence, unread), _unread_advice(evidence))
+        advice = _unread_advice(evidence)
+        advice += f" More rows may be missing: no sample ended from {gaps_text(holes)}." if holes else ""
+        return Sides(left, right, ratio, balance, _unread_text(evidence, unread), advice)
     if missing:
         brief = _missing_text(evidence)
         where = f" No sample ended from {gaps_text(holes)}." if holes else ""

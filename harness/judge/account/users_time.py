@@ -11,6 +11,7 @@ What to do: Look at the generator's CPU and garbage collections, or drive from a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.base import units
@@ -36,8 +37,6 @@ FACTOR = 1.5
 FACTOR_LEAST_S = 1.0
 # So much of the time that is not accounted for is that at locks, or in scripts. A ramp has fewer users, who wait less.
 _HELD_RATIO = 0.5
-# So many times its users wait in a file whose times are in µs. Some tools send up to twenty at once for a user.
-UNIT_FACTOR = 25
 
 
 class _Check(NamedTuple):
@@ -118,19 +117,18 @@ def _with_pauses(evidence: Evidence) -> list[str]:
 
 def _of_file(evidence: Evidence) -> Sides:
     """Return the line of a file: how long its users paused is not known, but that they did not wait so much longer."""
-    whole, users = evidence.whole, evidence.users_most
-    if whole is None or not users:
+    waiting, users = evidence.waiting_count, evidence.users_most
+    if not users or not evidence.has_other_unit:
         return Sides()
-    over_ms = whole.counts.last_ms - (whole.counts.first_ms or 0)
-    if over_ms < LEAST_S * units.MS_PER_S or whole.counts.elapsed_sum_ms <= UNIT_FACTOR * users * over_ms:
-        return Sides()
-    waiting = whole.counts.elapsed_sum_ms / over_ms
     brief = f"{waiting:,.0f} requests were in flight on average, of at most {units.plural(users, 'user')}"
     advice = "A user waits for one at a time. Are elapsed in ms and allThreads right in this file? Correct them."
     left, right = units.plural(users, "user"), f"{waiting:,.0f} waiting"
-    return Sides(left, right, waiting / users - 1, Balance.DOUBT, brief, advice)
+    sides = Sides(left, right, waiting / users - 1, Balance.DOUBT, brief, advice)
+    return replace(sides, explains=_FOLLOW)
 
 
+# Times in another unit are other silences, and parts of the run.
+_FOLLOW = ("one-state", "throttled", "read-counted")
 _LOCKED = (
     "this Critical Section lets in one user at a time, so it limits the rate, not the system. Look for steps that need "
     "no lock."

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from harness.judge.evidence import Evidence, Values
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
-from harness.metrics.generators import GeneratorFigures
+from harness.metrics.generators import SharedWork
 
 FAILING_GENERATOR_RATIO = 2.0
 FAILING_GENERATOR_LEAST_RATIO = 0.01
@@ -22,19 +22,15 @@ FAILING_GENERATOR_LEAST_ERRORS = 10
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
-    """Yield the generators with a much higher share of failed samples than the others."""
-    if failing := [one.name for one in evidence.generators if _is_failing(one, evidence.generators)]:
+    """Yield the generators with a much higher share of failed samples than the others, of the same labels."""
+    if failing := [one for one, shared in evidence.shared_work.items() if _is_failing(shared)]:
         yield {"names": ", ".join(failing), "factor": f"{FAILING_GENERATOR_RATIO:g}"}
 
 
-def _is_failing(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
-    others = [one for one in generators if one is not generator]
-    ratio = sum(one.error_count for one in others) / max(1, sum(one.sample_count for one in others))
-    return (
-        generator.error_ratio is not None
-        and generator.error_count >= FAILING_GENERATOR_LEAST_ERRORS
-        and generator.error_ratio >= max(FAILING_GENERATOR_RATIO * ratio, ratio + FAILING_GENERATOR_LEAST_RATIO)
-    )
+def _is_failing(shared: SharedWork) -> bool:
+    ratio = shared.others_error_ratio
+    least = max(FAILING_GENERATOR_RATIO * ratio, ratio + FAILING_GENERATOR_LEAST_RATIO)
+    return shared.error_count >= FAILING_GENERATOR_LEAST_ERRORS and shared.error_ratio >= least
 
 
 WARNING = WarningKind(
@@ -42,7 +38,7 @@ WARNING = WarningKind(
     since="1.0.0",
     severity=Severity.DOUBTFUL,
     concerns=(ReportPart.VERDICT, ReportPart.GENERATORS),
-    needs=("generators",),
+    needs=("shared_work",),
     brief="Load generator {names} failed at least {factor} times as often as the others",
     text="It may not reach the system, or lack data or ports. Look into its log, or drive without it.",
     page=__doc__,

@@ -24,20 +24,19 @@ SLOW_GENERATOR_P90_RATIO = 1.1
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
-    """Yield the generators whose samples took much longer than those of the others."""
-    if slow := [one.name for one in evidence.generators if _is_slow(one, evidence.generators)]:
+    """Yield the generators whose samples took much longer than those of the others, of the same labels."""
+    if slow := [one.name for one in evidence.generators if _is_slow(one, evidence)]:
         yield {"names": ", ".join(slow), "factor": f"{SLOW_GENERATOR_RATIO:g}"}
 
 
-def _is_slow(generator: GeneratorFigures, generators: tuple[GeneratorFigures, ...]) -> bool:
-    others = [one for one in generators if one is not generator]
-    others_count = sum(one.sample_count for one in others)
-    average_ms = sum((one.average_ms or 0.0) * one.sample_count for one in others) / max(1, others_count)
+def _is_slow(generator: GeneratorFigures, evidence: Evidence) -> bool:
+    shared = evidence.shared_work.get(generator.name)
+    others_p90_ms = max((one.p90_ms or 0 for one in evidence.generators if one is not generator), default=0)
     return (
-        generator.average_ms is not None
-        and min(generator.sample_count, others_count) >= SLOW_GENERATOR_LEAST_SAMPLES
-        and generator.average_ms >= max(SLOW_GENERATOR_RATIO * average_ms, average_ms + COARSE_CLOCK_MS)
-        and (generator.p90_ms or 0) >= SLOW_GENERATOR_P90_RATIO * max(one.p90_ms or 0 for one in others)
+        shared is not None
+        and min(shared.sample_count, shared.others_count) >= SLOW_GENERATOR_LEAST_SAMPLES
+        and shared.average_ms >= max(SLOW_GENERATOR_RATIO * shared.others_ms, shared.others_ms + COARSE_CLOCK_MS)
+        and (generator.p90_ms or 0) >= SLOW_GENERATOR_P90_RATIO * others_p90_ms
     )
 
 
@@ -46,7 +45,7 @@ WARNING = WarningKind(
     since="1.0.0",
     severity=Severity.DOUBTFUL,
     concerns=(ReportPart.VERDICT, ReportPart.GENERATORS),
-    needs=("generators",),
+    needs=("shared_work",),
     brief="Load generator {names} was at least {factor} times as slow as the others",
     text="It or its network, not the system, may have been measured. Look at its CPU, or drive without it.",
     page=__doc__,
