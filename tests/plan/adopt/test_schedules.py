@@ -133,7 +133,8 @@ def test_returning_users_arrive_at_the_rates_of_the_stages(tmp_path: Path) -> No
     (found,) = (node for node in plan_tree(tmp_path / "run.jmx").walk() if node.is_thread_group)
     assert found.kind == f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup"
     rows = [[cell.text for cell in row] for row in found.element.iterfind("collectionProp[@name='Schedule']/*")]
-    assert rows == [["0", "2", "10"], ["2", "2", "20"], ["0.5", "0.5", "30"]]
+    ramp = [["0", "0", "2"], ["1", "1", "3"], ["1", "2", "5"]]  # a rate from 0 would have one arrival
+    assert rows == [*ramp, ["2", "2", "20"], ["0.5", "0.5", "29"], ["0", "0", "1"]]
 
 
 @pytest.mark.parametrize(("delay", "is_timed"), [("20", "true"), ("0", "true"), ("20", "false")])
