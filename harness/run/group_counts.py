@@ -134,7 +134,8 @@ class EarlyEnd:
     @property
     def words(self) -> str:
         """The cause in the words of a report; empty for one of another version."""
-        return _WORDS.get(self.cause, "")
+        words = _WORDS.get(self.cause, "")
+        return words.replace("were ", "was ", 1) if self.count == 1 else words
 
 
 _Count = TypeVar("_Count", ExtractionCount, RedirectCount)

@@ -29,6 +29,7 @@ from harness.judge.users_asked import (
     before_loops_text,
     ended_before_loops,
     ended_count,
+    known_causes,
     left_text,
     request_count,
     stayed,
@@ -93,7 +94,8 @@ def _of_users(evidence: Evidence) -> Sides:
         right = f"{left}, {units.plural(peak, 'user')} at once"
     elif peak != asked:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
-        why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
+        why = "The plan starts threads that --users does not set. Look at its thread groups."
+        why = why if peak > asked else known_causes(evidence) or _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if loops:
         return _of_loops(evidence, Sides(f"{left}, {units.plural(loops, 'loop')} each", right), asked)
@@ -229,7 +231,7 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
     done = {load.group: ended_count(groups_of(run, load.group)) for load in loads if load.loops}
     if reasons := unlike_the_request(evidence.loads, loads, done):
-        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
+        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), known_causes(evidence) or _LOOK)
     if run.left_out_arrivals:
         return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
     each_load = [_of_load(evidence, load) for load in loads]
