@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan.adopt.adopt import adopt
-from harness.plan.adopt.schedules import ultimate_stages
+from harness.plan.adopt.schedules import _STEPPING, ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
 from harness.plan.checks.finding import Rule
 from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows, with_loads
@@ -195,6 +195,29 @@ def test_a_group_that_begins_later_than_the_first_one_begins_with_no_users(
     assert spike == {"group": "Spike", **(later if after_s else {"users": 1, "ramp_s": 30, "duration_s": 120})}
     read = parse_loads([base, spike], "shop.toml", ["Base", "Spike"], "shop.jmx", {})
     assert [load.duration_s for load in read] == [120, 120 + after_s]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "stages"),
+    [
+        # As plain JMeter runs it: 2 users, 2 more each 6 s within 1 s, 12 s with all, then 4 end at a time.
+        ((8, 0, 2, 2, 6, 1, 12, 4, 2), [(2, 1, 6), (4, 1, 6), (6, 1, 6), (8, 1, 12), (4, 0, 2)]),
+        # No burst is a step, and the last step has the users that are left.
+        ((5, 3, 0, 2, 10, 4, 60, 0, 0), [(0, 0, 3), (2, 4, 10), (4, 4, 10), (5, 2, 60)]),
+        ((10, 0, 0, 0, 0, 5, 60, 5, 1), [(10, 5, 60), (5, 0, 1)]),
+    ],
+)
+def test_the_steps_of_a_stepping_thread_group_are_stages(
+    tmp_path: Path, numbers: tuple[int, ...], stages: list[tuple[int, int, int]]
+) -> None:
+    values = dict(zip(_STEPPING, map(str, numbers), strict=True))
+    kind, users = "kg.apc.jmeter.threads.SteppingThreadGroup", values.pop("ThreadGroup.num_threads")
+    text = several_jmx(group("Shop", sampler("Page", 1), kind, props(**values)))
+    old = '<stringProp name="ThreadGroup.num_threads">1<'
+    assert old in text
+    (tmp_path / "foreign.jmx").write_text(text.replace(old, old.replace("1<", f"{users}<")))
+    (size,) = adopt(tmp_path / "foreign.jmx", "shop", tmp_path).contents.sizes
+    assert size.stages == tuple(Stage(level, None, over_s, for_s) for level, over_s, for_s in stages)
 
 
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:
