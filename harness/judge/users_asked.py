@@ -157,6 +157,15 @@ def why_left(evidence: Evidence, left_count: int) -> str:
     return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
 
 
+def stopped_in_setup(evidence: Evidence) -> str:
+    """Return the step of setUp that stopped the test before the load, in brackets; empty if none did."""
+    run = evidence.run
+    if run is None or groups_of(run) or (evidence.whole and evidence.whole.sample_count):
+        return ""
+    ends = (end for group in run.groups for end in group.ended_early)
+    return next((_detail(end) or " (a step)" for end in ends if end.stops_test), "")
+
+
 def known_causes(evidence: Evidence) -> str:
     """Return what ended users, as the agent saw it; empty if it saw none."""
     loops = evidence.run.load.loops if evidence.run else None

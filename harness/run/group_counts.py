@@ -132,6 +132,11 @@ class EarlyEnd:
         return self.cause == DONE
 
     @property
+    def stops_test(self) -> bool:
+        """Whether the plan stopped the whole test."""
+        return self.cause == STOP_TEST
+
+    @property
     def words(self) -> str:
         """The cause in the words of a report; empty for one of another version."""
         words = _WORDS.get(self.cause, "")

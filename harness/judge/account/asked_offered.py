@@ -33,6 +33,7 @@ from harness.judge.users_asked import (
     left_text,
     request_count,
     stayed,
+    stopped_in_setup,
     until_of,
     users_over_time,
     users_there,
@@ -60,6 +61,7 @@ PART_MOST_S = 1.0
 
 
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+_SETUP = "So no user of the load began. Look at the errors by cause, and at what the setUp group does on an error."
 # With other users the system is in another state, and the part without them is left out of the window.
 _FOLLOW = ("read-counted", "one-state")
 
@@ -70,6 +72,9 @@ def measure(evidence: Evidence) -> Sides:
     if run is None:
         return _with_absent(evidence, Sides())
     load = run.load
+    if ends := stopped_in_setup(evidence):
+        left = f"{units.plural(load.users, 'user')}" if load.users else "the load"
+        return Sides(left, "no user", 1.0, Balance.INVALID, f"The plan stopped the test in setUp{ends}", _SETUP)
     if load.loads:
         sides = _of_loads(evidence)
     elif load.model == OPEN:

@@ -66,6 +66,23 @@ def test_an_arrivals_thread_group_is_an_open_load(tmp_path: Path) -> None:
     assert "1.5 new users/s, ramp-up 60 s, 300 s\n" in text
 
 
+@pytest.mark.parametrize(("limit", "is_named"), [("", False), ("4", True), ("14", True), ("15", False)])
+def test_a_limit_of_users_who_arrive_is_named_when_it_may_matter(tmp_path: Path, limit: str, is_named: bool) -> None:
+    kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
+    values = props(TargetLevel="90", RampUp="1", Hold="4", Unit="M", ConcurrencyLimit=limit)
+    (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1), kind, values)))
+    found = [one.what for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left]
+    assert found == [f"makes no arrival while {limit} users are there; a run makes each one"] * is_named
+
+
+def test_loops_of_one_of_several_groups_are_named_as_lost(tmp_path: Path) -> None:
+    timed = props(**{"ThreadGroup.scheduler": "true", "ThreadGroup.duration": "60"})
+    groups = group("Browse", sampler("Page", 1), more=timed), group("Buy", sampler("Order", 1))
+    (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
+    (found,) = adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left
+    assert found.what == "ends after 1 loop; in a run it repeats them until its end"
+
+
 def test_the_steps_of_an_arrivals_thread_group_are_stages(tmp_path: Path) -> None:
     kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
     (load,), _ = loads_of(tmp_path, kind, TargetLevel="9", RampUp="30", Steps="3", Hold="60", Unit="S")
