@@ -146,11 +146,8 @@ def left_text(evidence: Evidence, users: UsersThere, asked: int, until: Until, l
 
 def why_left(evidence: Evidence, left_count: int) -> str:
     """Return what ended users, as far as it is known; failures may have if there are as many as users who left."""
-    loops = evidence.run.load.loops if evidence.run else None
-    ends = (end for group in groups_of(evidence.run) for end in group.ended_early)
-    if causes := [end for end in ends if end.words and not (loops and end.is_done)]:
-        counted = (f"{units.plural(end.count, 'user')} {end.words}{_detail(end)}" for end in causes)
-        return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
+    if causes := known_causes(evidence):
+        return causes
     if groups_of(evidence.run):
         return "JMeter ends a user whose next pause is longer than the rest of the load: look at the plan's timers."
     failed = evidence.whole.error_count if evidence.whole else 0
@@ -158,6 +155,26 @@ def why_left(evidence: Evidence, left_count: int) -> str:
         how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"
         return f"{how}. Or a data file ended that stops its users. Look in jmeter.log for threads that ended."
     return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
+
+
+def stopped_in_setup(evidence: Evidence) -> str:
+    """Return the step of setUp that stopped the test before the load, in brackets; empty if none did."""
+    run = evidence.run
+    if run is None or groups_of(run) or (evidence.whole and evidence.whole.sample_count):
+        return ""
+    ends = (end for group in run.groups for end in group.ended_early)
+    return next((_detail(end) or " (a step)" for end in ends if end.stops_test), "")
+
+
+def known_causes(evidence: Evidence) -> str:
+    """Return what ended users, as the agent saw it; empty if it saw none."""
+    loops = evidence.run.load.loops if evidence.run else None
+    ends = (end for group in groups_of(evidence.run) for end in group.ended_early)
+    causes = [end for end in ends if end.words and not (loops and end.is_done)]
+    if not causes:
+        return ""
+    counted = (f"{units.plural(end.count, 'user')} {end.words}{_detail(end)}" for end in causes)
+    return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
 
 
 def _detail(end: EarlyEnd) -> str:

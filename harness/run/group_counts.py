@@ -132,9 +132,15 @@ class EarlyEnd:
         return self.cause == DONE
 
     @property
+    def stops_test(self) -> bool:
+        """Whether the plan stopped the whole test."""
+        return self.cause == STOP_TEST
+
+    @property
     def words(self) -> str:
         """The cause in the words of a report; empty for one of another version."""
-        return _WORDS.get(self.cause, "")
+        words = _WORDS.get(self.cause, "")
+        return words.replace("were ", "was ", 1) if self.count == 1 else words
 
 
 _Count = TypeVar("_Count", ExtractionCount, RedirectCount)

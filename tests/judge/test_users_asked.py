@@ -10,7 +10,7 @@ from harness.judge.summarise import SummaryOptions, summarise
 from harness.metrics.tally import Scope
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import PlanLoad, load_record
-from harness.run.group_counts import DONE, NO_DATA, EarlyEnd
+from harness.run.group_counts import DONE, FAILED, NO_DATA, STOP_TEST, EarlyEnd
 from harness.run.record import AutoEndRecord
 from tests.judge.test_account_lines import (
     LENGTH_S,
@@ -21,7 +21,7 @@ from tests.judge.test_account_lines import (
     line,
     users_of,
 )
-from tests.support.factories import closed_load, record, sample
+from tests.support.factories import closed_load, failed, record, sample
 
 LOOPS = closed_load(users=USERS, ramp_s=0.0, duration_s=None, loops=300, think_time_s=0.78)
 
@@ -77,6 +77,36 @@ def test_users_who_had_done_their_loops_before_others_began_are_not_missing(came
     groups = (counted(alive, 16_000, (EarlyEnd(DONE, "", came, 0),)),)
     found = line(a_run(samples, LOOPS, groups=groups), "asked-offered")
     assert (found.balance, found.text) == (balance, text)
+
+
+@pytest.mark.parametrize(
+    ("ended", "advice"),
+    [
+        ((EarlyEnd(FAILED, "Pay", 1, 0),), "1 user was stopped on a failed sample (Pay). "),
+        ((), "Run longer than the ramp-up, "),
+    ],
+)
+def test_users_who_ended_before_all_were_there_have_their_cause(ended, advice):
+    samples = users_of(length_s=60, left=lambda user, _second: user < 5)
+    groups = (counted([15] * 60, 16_000, ended),)
+    (warning,) = (one for one in a_run(samples, groups=groups).warnings if one.code == "asked-offered")
+    assert warning.brief == "15 users at the peak, not the requested 20"
+    assert warning.advice.startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        (STOP_TEST, "The plan stopped the test in setUp (POST /login)"),
+        (FAILED, ""),
+    ],
+)
+def test_a_test_that_setup_stopped_has_no_user(cause, text):
+    groups = (counted([1], ended=(EarlyEnd(cause, "POST /login", 1, 0),), name="setUp"),)
+    login = failed("POST /login", start_ms=START_S * 1000, thread_name="setUp 1-1")
+    found = line(a_run([login], groups=groups), "asked-offered")
+    assert found.text == text
+    assert (found.balance is Balance.INVALID) is bool(text)
 
 
 def test_nobody_knows_who_left_a_load_with_loops_that_the_agent_did_not_count():

@@ -29,9 +29,11 @@ from harness.judge.users_asked import (
     before_loops_text,
     ended_before_loops,
     ended_count,
+    known_causes,
     left_text,
     request_count,
     stayed,
+    stopped_in_setup,
     until_of,
     users_over_time,
     users_there,
@@ -59,6 +61,7 @@ PART_MOST_S = 1.0
 
 
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+_SETUP = "So no user of the load began. Look at the errors by cause, and at what the setUp group does on an error."
 # With other users the system is in another state, and the part without them is left out of the window.
 _FOLLOW = ("read-counted", "one-state")
 
@@ -69,6 +72,9 @@ def measure(evidence: Evidence) -> Sides:
     if run is None:
         return _with_absent(evidence, _of_tool(evidence))
     load = run.load
+    if ends := stopped_in_setup(evidence):
+        left = f"{units.plural(load.users, 'user')}" if load.users else "the load"
+        return Sides(left, "no user", 1.0, Balance.INVALID, f"The plan stopped the test in setUp{ends}", _SETUP)
     if load.loads:
         sides = _of_loads(evidence)
     elif load.model == OPEN:
@@ -108,7 +114,8 @@ def _of_users(evidence: Evidence) -> Sides:
         right = f"{left}, {units.plural(peak, 'user')} at once"
     elif peak != asked:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
-        why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
+        why = "The plan starts threads that --users does not set. Look at its thread groups."
+        why = why if peak > asked else known_causes(evidence) or _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if loops:
         return _of_loops(evidence, Sides(f"{left}, {units.plural(loops, 'loop')} each", right), asked)
@@ -244,7 +251,7 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
     done = {load.group: ended_count(groups_of(run, load.group)) for load in loads if load.loops}
     if reasons := unlike_the_request(evidence.loads, loads, done):
-        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
+        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), known_causes(evidence) or _LOOK)
     if run.left_out_arrivals:
         return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
     each_load = [_of_load(evidence, load) for load in loads]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import (
@@ -30,6 +31,8 @@ _DURATION, _SCHEDULER, _DELAY = "ThreadGroup.duration", "ThreadGroup.scheduler",
 _LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
 _SERIAL = "TestPlan.serialize_threadgroups"
 _DEFAULT_DURATION_S = 60
+# Users who may be there at once in a group whose users arrive. More than those of so many seconds are hardly a limit.
+_LIMIT, _LIMIT_S = "ConcurrencyLimit", 10
 # Of a Flow Control Action: its target is its user, and it stops that one, or at once. Of a Result Status Action.
 _USER, _STOPS, _STOP_USER = ("", "0"), ("", "0", "2"), "1"
 
@@ -126,8 +129,9 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
-        for group in groups:
+        for group, size in zip(groups, sizes, strict=True):
             yield from _replaced_users(mapping, group)
+            yield from _lost_limits(mapping, group, size)
         if mapping.nodes[0].value(_SERIAL) == "true":
             what = "runs its thread groups one after the other"
             what += "; a run with several loads starts them together, setUp first"
@@ -151,6 +155,17 @@ def _replaced_users(mapping: Variables, group: Node) -> Iterator[Finding]:
         what = f"replaces users who end ({', '.join(ends)}) by new ones; in a run each one repeats, or ends for good"
         todo = "let its users continue, or start the next iteration"
         yield Finding.at(group, Rule.ENDED_USERS, what, todo)
+
+
+def _lost_limits(mapping: Variables, group: Node, size: GroupSize) -> Iterator[Finding]:
+    """Yield what ends or limits the requests of a group in the JMX, and does not in a run."""
+    if size.loops and not size.stages and size.rate_per_s is None:
+        what = f"ends after {units.plural(size.loops, 'loop')}; in a run it repeats them until its end"
+        yield Finding.at(group, Rule.LOAD_GROUPS, what, "shorten its duration_s, or give a run --loops", _LOOPS)
+    limit = mapping.number(group.value(_LIMIT), 0)
+    if size.rate_per_s and 0 < limit < _LIMIT_S * size.rate_per_s:
+        what = f"makes no arrival while {units.plural(limit, 'user')} are there; a run makes each one"
+        yield Finding.at(group, Rule.LOAD_GROUPS, what, "expect more requests when answers are slow", _LIMIT)
 
 
 def _ends_user(node: Node) -> bool:

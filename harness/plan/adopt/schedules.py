@@ -13,6 +13,7 @@ from harness.plan.jmx.tree import Node, function_parameters
 from harness.plan.load.groups import Stage
 
 ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
+STEPPING = "SteppingThreadGroup"
 FREE_FORM, OPEN_MODEL = "FreeFormArrivalsThreadGroup", "OpenModelThreadGroup"
 _FEEDBACK = re.compile(r"\$\{__tstFeedback\(")
 # The parameters of __tstFeedback: the timer's name, the first users, the most users, the spare ones.
@@ -29,6 +30,18 @@ _OPEN_UNITS_S = {
     86400.0: ("d", "day", "days"),
 }
 _RATE, _PAUSE = "rate", "pause"
+# What the Stepping Thread Group has, in the order of `_Steps`.
+_STEPPING = (
+    "ThreadGroup.num_threads",
+    "Threads initial delay",
+    "Start users count burst",
+    "Start users count",
+    "Start users period",
+    "rampUp",
+    "flighttime",
+    "Stop users count",
+    "Stop users period",
+)
 # JMeter's thread groups know whole seconds only.
 _JUMP_S = 1
 
@@ -39,6 +52,20 @@ class _RateRow(NamedTuple):
     first: float
     last: float
     length_s: float
+
+
+class _Steps(NamedTuple):
+    """The numbers of a Stepping Thread Group: `burst` users start first, then `more` at a time."""
+
+    users: int
+    delay_s: int
+    burst: int
+    more: int
+    period_s: int
+    ramp_s: int
+    hold_s: int
+    fewer: int
+    end_period_s: int
 
 
 def simple_kind(group: Node) -> str:
@@ -76,6 +103,8 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     """Return the stages of a thread group with a table of rows, or with steps; else none."""
     if simple_kind(group) == ULTIMATE:
         return ultimate_stages(_rows(mapping, group))
+    if simple_kind(group) == STEPPING:
+        return _step_stages(_Steps(*(mapping.number(group.value(name) or "0", -1) for name in _STEPPING)))
     if simple_kind(group) == FREE_FORM:
         return _rate_stages(_arrivals(mapping, group))
     if simple_kind(group) == OPEN_MODEL:
@@ -164,6 +193,23 @@ def _rows(mapping: Variables, group: Node) -> list[ScheduleRow]:
     lines = group.element.iterfind(f"collectionProp[@name='{ROWS}']/*")
     numbers = ([max(0, mapping.number(cell.text or "", 0)) for cell in line] for line in lines)
     return [ScheduleRow(*row) for row in numbers if len(row) == len(ScheduleRow._fields) and row[0]]
+
+
+def _step_stages(steps: _Steps) -> tuple[Stage, ...]:
+    """Return the stages of a Stepping Thread Group; nothing where a number is not known before the run."""
+    if min(steps) < 0 or not steps.users:
+        return ()
+    more, fewer = steps.more or steps.users, steps.fewer or steps.users
+    first = min(steps.burst or more, steps.users)
+    levels = [*range(first, steps.users, more), steps.users]
+    last = (steps.users - first) % more or more
+    stages = [
+        Stage(0, None, 0.0, float(steps.delay_s)),
+        *(Stage(level, None, float(steps.ramp_s), float(steps.period_s)) for level in levels[:-1]),
+        Stage(steps.users, None, float(round(steps.ramp_s * last / more)), float(steps.hold_s)),
+        *(Stage(left, None, 0.0, float(steps.end_period_s)) for left in range(steps.users - fewer, 0, -fewer)),
+    ]
+    return tuple(stage for stage in stages if stage.over_s or stage.for_s)
 
 
 def ultimate_stages(rows: Sequence[ScheduleRow]) -> tuple[Stage, ...]:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.plan.jmx.arrival_rows import ArrivalRow, arrival_rows
 from harness.plan.jmx.shaping import ShapingRow, shaping_rows
 from harness.plan.jmx.think_time import NAME, reads_think_time, set_think_time, think_variables
 from harness.plan.jmx.tree import (
@@ -308,8 +309,8 @@ def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
         add_row(table, row)
 
 
-def add_row(table: ElementTree.Element, row: ScheduleRow | ShapingRow) -> None:
-    """Add a row to the table of an Ultimate Thread Group or a Throughput Shaping Timer."""
+def add_row(table: ElementTree.Element, row: ArrivalRow | ScheduleRow | ShapingRow) -> None:
+    """Add a row to the table of a group of jmeter-plugins, or of a Throughput Shaping Timer."""
     line = child(table, "collectionProp", name=f"row {len(table)}")
     for name, value in row._asdict().items():
         add_string(line, name, units.number_text(value))
@@ -344,14 +345,9 @@ def _drive_open(group: ElementTree.Element, text: str) -> None:
 def _drive_returning(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
     _renew(group, _ARRIVALS, f"{_ARRIVALS}Gui")
     _add_controller(group, "com.blazemeter.jmeter.control.VirtualUserController")
-    table, level = child(group, "collectionProp", name="Schedule"), 0.0
-    for stage in stages:
-        for begin, length_s in ((level, stage.over_s), (stage.level, stage.for_s)):
-            if round(length_s):  # the group knows whole seconds only
-                line = child(table, "collectionProp", name=f"row {len(table)}")
-                for name, number in (("begin", begin), ("end", stage.level), ("length", round(length_s))):
-                    add_string(line, name, units.number_text(number))
-        level = stage.level
+    table = child(group, "collectionProp", name="Schedule")
+    for row in arrival_rows(stages):
+        add_row(table, row)
     for name, text in (("ConcurrencyLimit", _ARRIVING_MOST), ("LogFilename", ""), ("Iterations", ""), ("Unit", "S")):
         add_string(group, name, text)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.plan.adopt.adopt import adopt
-from harness.plan.adopt.schedules import ultimate_stages
+from harness.plan.adopt.schedules import _STEPPING, ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
 from harness.plan.checks.finding import Rule
 from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows, with_loads
@@ -64,6 +64,23 @@ def test_an_arrivals_thread_group_is_an_open_load(tmp_path: Path) -> None:
     load = {"rate_per_s": 1.5, "ramp_s": 60, "duration_s": 300, "users_return": True}
     assert loads == [{"group": "Größe \U0001f600", **load}]
     assert "1.5 new users/s, ramp-up 60 s, 300 s\n" in text
+
+
+@pytest.mark.parametrize(("limit", "is_named"), [("", False), ("4", True), ("14", True), ("15", False)])
+def test_a_limit_of_users_who_arrive_is_named_when_it_may_matter(tmp_path: Path, limit: str, is_named: bool) -> None:
+    kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
+    values = props(TargetLevel="90", RampUp="1", Hold="4", Unit="M", ConcurrencyLimit=limit)
+    (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1), kind, values)))
+    found = [one.what for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left]
+    assert found == [f"makes no arrival while {limit} users are there; a run makes each one"] * is_named
+
+
+def test_loops_of_one_of_several_groups_are_named_as_lost(tmp_path: Path) -> None:
+    timed = props(**{"ThreadGroup.scheduler": "true", "ThreadGroup.duration": "60"})
+    groups = group("Browse", sampler("Page", 1), more=timed), group("Buy", sampler("Order", 1))
+    (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
+    (found,) = adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left
+    assert found.what == "ends after 1 loop; in a run it repeats them until its end"
 
 
 def test_the_steps_of_an_arrivals_thread_group_are_stages(tmp_path: Path) -> None:
@@ -133,7 +150,8 @@ def test_returning_users_arrive_at_the_rates_of_the_stages(tmp_path: Path) -> No
     (found,) = (node for node in plan_tree(tmp_path / "run.jmx").walk() if node.is_thread_group)
     assert found.kind == f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup"
     rows = [[cell.text for cell in row] for row in found.element.iterfind("collectionProp[@name='Schedule']/*")]
-    assert rows == [["0", "2", "10"], ["2", "2", "20"], ["0.5", "0.5", "30"]]
+    ramp = [["0", "0", "2"], ["1", "1", "3"], ["1", "2", "5"]]  # a rate from 0 would have one arrival
+    assert rows == [*ramp, ["2", "2", "20"], ["0.5", "0.5", "29"], ["0", "0", "1"]]
 
 
 @pytest.mark.parametrize(("delay", "is_timed"), [("20", "true"), ("0", "true"), ("20", "false")])
@@ -194,6 +212,29 @@ def test_a_group_that_begins_later_than_the_first_one_begins_with_no_users(
     assert spike == {"group": "Spike", **(later if after_s else {"users": 1, "ramp_s": 30, "duration_s": 120})}
     read = parse_loads([base, spike], "shop.toml", ["Base", "Spike"], "shop.jmx", {})
     assert [load.duration_s for load in read] == [120, 120 + after_s]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "stages"),
+    [
+        # As plain JMeter runs it: 2 users, 2 more each 6 s within 1 s, 12 s with all, then 4 end at a time.
+        ((8, 0, 2, 2, 6, 1, 12, 4, 2), [(2, 1, 6), (4, 1, 6), (6, 1, 6), (8, 1, 12), (4, 0, 2)]),
+        # No burst is a step, and the last step has the users that are left.
+        ((5, 3, 0, 2, 10, 4, 60, 0, 0), [(0, 0, 3), (2, 4, 10), (4, 4, 10), (5, 2, 60)]),
+        ((10, 0, 0, 0, 0, 5, 60, 5, 1), [(10, 5, 60), (5, 0, 1)]),
+    ],
+)
+def test_the_steps_of_a_stepping_thread_group_are_stages(
+    tmp_path: Path, numbers: tuple[int, ...], stages: list[tuple[int, int, int]]
+) -> None:
+    values = dict(zip(_STEPPING, map(str, numbers), strict=True))
+    kind, users = "kg.apc.jmeter.threads.SteppingThreadGroup", values.pop("ThreadGroup.num_threads")
+    text = several_jmx(group("Shop", sampler("Page", 1), kind, props(**values)))
+    old = '<stringProp name="ThreadGroup.num_threads">1<'
+    assert old in text
+    (tmp_path / "foreign.jmx").write_text(text.replace(old, old.replace("1<", f"{users}<")))
+    (size,) = adopt(tmp_path / "foreign.jmx", "shop", tmp_path).contents.sizes
+    assert size.stages == tuple(Stage(level, None, over_s, for_s) for level, over_s, for_s in stages)
 
 
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:
