@@ -60,6 +60,24 @@ def test_users_whose_samples_are_sent_at_the_same_time_wait_for_the_slowest(toge
     assert ("users-time" in warnings_of(samples, run)) is is_off
 
 
+def test_samples_that_say_more_time_than_they_took_are_not_the_generators():
+    # Each user's sampler says 2 s of every second.
+    samples = [sample("Own", 2000, 1_000_000 + 1000 * (at // 2), all_threads=2) for at in range(100)]
+    beyond = {"beyond_ms": (LabelCount("Own", 100_000),), "locked_ms": (LabelCount("Login", 9),)}
+    counts = GroupCounts("Users", 1000, 1, (0,) * 51, 0, (2000,) * 51, None, **beyond)
+    text = warnings_of(samples, record(groups=(counts,)))["users-time"]
+    assert text.startswith("Samples say that they took longer than they did: 2.0 users active, 3.9 busy. Own: this sam")
+    overlap = GroupCounts("Users", 1000, 1, (0,) * 51, 0, (2000,) * 51, None, locked_ms=beyond["locked_ms"])
+    assert warnings_of(samples, record(groups=(overlap,)))["users-time"].startswith("The load generator may be")
+
+
+def test_users_who_wait_for_messages_are_told_by_their_steps():
+    samples = [sample("Read", 1000, 1_000_000 + 1000 * at, all_threads=1) for at in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (), 0, (1000,) * 51, None, awaited_ms=(LabelCount("Read", 50_000),))
+    (line,) = (one for one in summary_of(samples, record(groups=(counts,))).account if one.code == "users-time")
+    assert (line.balance, line.right) == (Balance.BALANCED, "1.0 waiting + 0.0 pausing; for messages: Read")
+
+
 def test_users_in_scripts_that_compute_are_not_the_generators():
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None, scripts_ms=(LabelCount("Sign", 60_000),))
