@@ -158,14 +158,14 @@ class GroupCounts:
     that the plan made successes, of samplers with another code. `not_sent` are successful samples for which nothing was
     sent, such as those of a cache, `unanswered` those that got no byte of an answer, and `exited` those of programs
     that ended with an error. `repeated` are requests that the client sent again after a failed connection.
-    `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those of controllers
-    that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could not read.
-    `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header as data,
-    and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users waited for
-    each other, by Critical Section Controller, `late_ms` how long the times of samples go on after the answer, by
-    label, `beyond_ms` how much longer samples say that they took than they did, and `awaited_ms` the times of samples
-    that only wait for messages. `extractions` is what its extractors found, and `redirects` are samples that ended at
-    another page.
+    `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
+    of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
+    not read. `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header
+    as data, and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users
+    waited for each other, by Critical Section Controller, `late_ms` how long the times of samples go on after the
+    answer, by label, `beyond_ms` how much longer samples say that they took than they did, and `awaited_ms` the times
+    of samples that only wait for messages. `extractions` is what its extractors found, and `redirects` are samples that
+    ended at another page.
     """
 
     name: str
