@@ -380,7 +380,8 @@ def _ignored(evidence: Evidence) -> set[str]:
 
 
 def _lacks_rows(evidence: Evidence) -> bool:
-    return bool(evidence.was_ended or evidence.missing_row_count or evidence.dropped.count)
+    is_stopped = evidence.run is not None and bool(evidence.run.stop_reasons)  # its last samples have no row
+    return bool(evidence.was_ended or is_stopped or evidence.missing_row_count or evidence.dropped.count)
 
 
 def _plain(label: str) -> str:

@@ -78,6 +78,27 @@ def test_users_who_wait_for_messages_are_told_by_their_steps():
     assert (line.balance, line.right) == (Balance.BALANCED, "1.0 waiting + 0.0 pausing; for messages: Read")
 
 
+@pytest.mark.parametrize(("awaited_ms", "is_stall"), [(0, True), (100_000, True), (200_000, False)])
+def test_users_who_wait_for_messages_are_no_stall_of_the_system(awaited_ms, is_stall):
+    # Ten users ask every second, and wait for a message for 20 s once.
+    asks = [sample("Ask", 10, 1_000_000 + 1000 * at, all_threads=10) for at in range(100) for _ in range(10)]
+    asks = [one for one in asks if not 50 <= one.start_ms / 1000 - 1000 < 70]
+    reads = [sample("Read", 20_000, 1_050_000, all_threads=10) for _ in range(10)]
+    awaited = (LabelCount("Read", awaited_ms),) if awaited_ms else ()
+    counts = GroupCounts("Users", 1000, 1, (), 0, (10_000,) * 100, None, awaited_ms=awaited)
+    assert ("stall" in warnings_of([*asks, *reads], record(groups=(counts,)))) is is_stall
+
+
+def test_samples_that_never_ended_are_not_the_generators_time_nor_steps_that_were_not_sent():
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None)
+    hung = {"groups": (counts,), "steps": (PlanStep("Hang", True),), "stop_reasons": ("still waiting in Hang",)}
+    lines = {line.code: line for line in summary_of(samples, record(**hung)).account}
+    assert lines["users-time"].balance is Balance.NOT_KNOWN
+    assert lines["users-time"].right == "0.0 waiting + 0.0 pausing; samples that did not end: not known"
+    assert "never sent" not in lines["asked-offered"].right
+
+
 def test_users_in_scripts_that_compute_are_not_the_generators():
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None, scripts_ms=(LabelCount("Sign", 60_000),))

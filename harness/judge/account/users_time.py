@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.base import units
-from harness.judge.account.line import Balance, LineKind, Sides, judged
+from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named, named_counts
 from harness.judge.loads import pause_s
@@ -84,6 +84,8 @@ def measure(evidence: Evidence) -> Sides:
         right = f"{right}, samples of {named_counts(together)} at once"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
+    if evidence.run and evidence.run.stop_reasons and law.ratio < 1:  # samples that never ended have no row
+        return Sides(left, f"{right}; samples that did not end: {NOT_KNOWN_TEXT}")
     numbers = f"{law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
     if beyond := counts_by_label(evidence.run, lambda group: group.beyond_ms) if law.ratio > 1 else {}:
         brief = f"Samples say that they took longer than they did: {numbers}"
