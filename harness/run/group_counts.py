@@ -43,6 +43,7 @@ LABEL_COUNTS = {
     "together_ms": "together",
     "beyond_ms": "beyond",
     "awaited_ms": "awaited",
+    "outside_ms": "outside",
     "paced": "paced",
     "paced_due": "due",
 }
@@ -163,9 +164,9 @@ class GroupCounts:
     not read. `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header
     as data, and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users
     waited for each other, by Critical Section Controller, `late_ms` how long the times of samples go on after the
-    answer, by label, `beyond_ms` how much longer samples say that they took than they did, and `awaited_ms` the times
-    of samples that only wait for messages. `extractions` is what its extractors found, and `redirects` are samples that
-    ended at another page.
+    answer, by label, `beyond_ms` how much longer samples say that they took than they did, `awaited_ms` the times of
+    samples that only wait for messages, and `outside_ms` what samplers took outside of their samples, which is one of
+    the pauses. `extractions` is what its extractors found, and `redirects` are samples that ended at another page.
     """
 
     name: str
@@ -196,6 +197,7 @@ class GroupCounts:
     together_ms: tuple[LabelCount, ...] = ()
     beyond_ms: tuple[LabelCount, ...] = ()
     awaited_ms: tuple[LabelCount, ...] = ()
+    outside_ms: tuple[LabelCount, ...] = ()
     paced: tuple[LabelCount, ...] = ()
     paced_due: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

@@ -78,6 +78,15 @@ def test_users_who_wait_for_messages_are_told_by_their_steps():
     assert (line.balance, line.right) == (Balance.BALANCED, "1.0 waiting + 0.0 pausing; for messages: Read")
 
 
+@pytest.mark.parametrize(("outside_ms", "more"), [(40_000, "; in samplers beside their samples: Own"), (500, "")])
+def test_what_a_sampler_does_beside_its_samples_is_pausing_that_is_told(outside_ms, more):
+    samples = [sample("Own", 200, 1_000_000 + 1000 * at, all_threads=1) for at in range(50)]
+    outside = (LabelCount("Own", outside_ms),)
+    counts = GroupCounts("Users", 1000, 1, (800,) * 50, 50, (1000,) * 50, None, outside_ms=outside)
+    (line,) = (one for one in summary_of(samples, record(groups=(counts,))).account if one.code == "users-time")
+    assert (line.balance, line.right) == (Balance.BALANCED, f"0.2 waiting + 0.8 pausing{more}")
+
+
 @pytest.mark.parametrize(("awaited_ms", "is_stall"), [(0, True), (100_000, True), (200_000, False)])
 def test_users_who_wait_for_messages_are_no_stall_of_the_system(awaited_ms, is_stall):
     # Ten users ask every second, and wait for a message for 20 s once.

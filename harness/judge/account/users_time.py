@@ -78,6 +78,8 @@ def measure(evidence: Evidence) -> Sides:
     right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
     if law.pausing_users and (timed := _with_pauses(evidence)):
         right = f"{right}, which the times of {named(timed)} include"
+    if outside := _long_outside(evidence):
+        right = f"{right}; in samplers beside their samples: {named_counts(outside)}"
     if awaited := counts_by_label(evidence.run, lambda group: group.awaited_ms):
         right = f"{right}; for messages: {named_counts(awaited)}"
     if together := counts_by_label(evidence.run, lambda group: group.together_ms):
@@ -106,6 +108,13 @@ def measure(evidence: Evidence) -> Sides:
         "machine of its own."
     )
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+def _long_outside(evidence: Evidence) -> Mapping[str, int]:
+    """Return the steps whose samplers took much time that no sample has, which is pausing, with ms."""
+    outside_ms = counts_by_label(evidence.run, lambda group: group.outside_ms)
+    took_ms = {one.label: one.counts.elapsed_sum_ms for one in evidence.whole_labels}
+    return {label: ms for label, ms in outside_ms.items() if ms > DOUBT_RATIO * (ms + took_ms.get(label, 0))}
 
 
 def _held_ms(evidence: Evidence, get: _Get, missing_ratio: float) -> Mapping[str, int]:

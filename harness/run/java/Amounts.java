@@ -13,8 +13,8 @@ import java.util.regex.Pattern;
  *
  * {@link #FILE}, in the current folder, has a line per label, kind, second and duration, and one per session: its end, and
  * how long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user. Counted by
- * thread group: how long samples that only wait for messages took, and by how much samples say that they took longer than
- * they did.
+ * thread group: how long samples that only wait for messages took, what samplers took outside of their samples, and by how
+ * much samples say that they took longer than they did.
  */
 public final class Amounts {
     static final String FILE = "amounts.csv";
@@ -172,6 +172,7 @@ public final class Amounts {
             long outsideNs = nowNs - current.beganNs - TimeUnit.MILLISECONDS.toNanos((long) Access.TIME.invoke(result));
             if (outsideNs >= LEAST_NS) {
                 Users.pauses(current.beganNs, current.beganNs + outsideNs);
+                byGroup("outside", result, TimeUnit.NANOSECONDS.toMillis(outsideNs));
             } else if (outsideNs <= -LEAST_NS) {
                 byGroup("beyond", result, TimeUnit.NANOSECONDS.toMillis(-outsideNs));
             }
