@@ -6,10 +6,8 @@ import csv
 import json
 import re
 import shutil
-import socketserver
 import subprocess
 import tempfile
-import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +30,6 @@ USERS, LOOPS = 2, 5
 H2 = "com.h2database:h2:2.5.252"
 PAHO = "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5"
 KAFKA = "org.apache.kafka:kafka-clients:4.1.1"
-DUMMY = "kg.apc:jmeter-plugins-dummy:0.4"
 GRPC = ("io.grpc:grpc-netty-shaded:1.85.1", "io.grpc:grpc-stub:1.85.1")
 
 
@@ -337,54 +334,6 @@ def test_a_websocket_session_has_its_duration_and_the_servers_close_its_code(dri
     assert (found["sample_count"], found["error_count"], found["min_ms"] >= 200) == (10, 0, True)
     # The server ends the second session of each round.
     assert amounts(tmp_path) == {("Open", "sessions"): 20, ("Leave", "messages"): 0}
-
-
-def account(tmp_path: Path, code: str) -> str:
-    """Return the right side of a line of the account."""
-    page = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text(encoding="utf-8"))
-    return next(str(line["right"]) for line in page["account"] if line["code"] == code)
-
-
-class LineServer(socketserver.StreamRequestHandler):
-    """Answers each line, but ends the connection at `leave`."""
-
-    def handle(self) -> None:
-        while (line := self.rfile.readline()) and line != b"leave\n":
-            self.wfile.write(line)
-
-
-def tcp(name: str, sent: str, below: str = "") -> str:
-    fields = {"server": "${__P(host,h)}", "port": "${__P(port,1)}", "request": f"{sent}\n", "EolByte": "10"}
-    once = '<boolProp name="TCPSampler.reUseConnection">false</boolProp>'
-    return element(
-        "TCPSampler", name, once, *(text(f"TCPSampler.{key}", one) for key, one in fields.items()), below=below
-    )
-
-
-@pytest.mark.counterpart
-def test_successes_without_an_answer_and_made_up_times_are_told(driven: Driven, tmp_path: Path) -> None:
-    meant = element(
-        "SizeAssertion",
-        "Nothing",
-        text("SizeAssertion.size", "0"),
-        '<intProp name="SizeAssertion.operator">1</intProp>',
-    )
-    steps = tcp("Ask", "sold"), tcp("Leave", "leave"), tcp("Meant", "leave", meant)
-    lies = (
-        text("RESPONSE_TIME", "500"),
-        '<boolProp name="WAITING">false</boolProp>',
-        flag("SUCCESFULL"),
-        text("RESPONSE_CODE", "200"),
-    )
-    dummy = element("kg.apc.jmeter.samplers.DummySampler", "Made up", *lies)
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), LineServer) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        counted = driven(plan(*steps, dummy), f"tcp://127.0.0.1:{server.server_address[1]}", DUMMY)
-        server.shutdown()
-    assert codes(counted) == {(one, "200"): USERS * LOOPS for one in ("Ask", "Leave", "Meant", "Made up")}
-    assert f"without an answer: {USERS * LOOPS} (Leave)" in account(tmp_path, "offered-read")
-    (group,) = run_json(tmp_path / "reports")["groups"]
-    assert 400 * USERS * LOOPS < sum(one["count"] for one in group["beyond_ms"]) <= 500 * USERS * LOOPS
 
 
 @pytest.mark.counterpart
