@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
+from harness.judge.users_counted import counts_by_label
 from harness.metrics.histogram import Histogram
 from harness.metrics.load_seconds import spells_of
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
@@ -43,6 +44,8 @@ if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
 # A closed load that stalled for so long, or for this share of the window, has too few slow samples.
 STALL_LEAST_S = 3.0
 STALL_RATIO = 0.05
+# So much of the users' waiting is for messages where nothing else is.
+_AWAITED_RATIO = 0.9
 # The throughput is false when more than this share of the run has no sample that ended or waited.
 GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
@@ -206,8 +209,16 @@ class Evidence:
 
     @property
     def stalls(self) -> tuple[Gap, ...]:
-        """The gaps in which the system stalled."""
-        return () if self.has_other_unit else tuple(gap for gap in self.gaps if gap.is_waited)
+        """The gaps in which the system stalled; none where users wait for messages, which come when they come."""
+        is_none = self.has_other_unit or self._awaits_messages
+        return () if is_none else tuple(gap for gap in self.gaps if gap.is_waited)
+
+    @property
+    def _awaits_messages(self) -> bool:
+        """Whether most of the users' waiting is that of steps that only wait for messages."""
+        whole_ms = self.whole.counts.elapsed_sum_ms if self.whole else 0
+        awaited_ms = sum(counts_by_label(self.run, lambda group: group.awaited_ms).values())
+        return awaited_ms > _AWAITED_RATIO * whole_ms
 
     @property
     def long_stalls(self) -> tuple[Gap, ...]:

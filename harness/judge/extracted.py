@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.base.units import plural
@@ -36,6 +36,25 @@ UNSET_ADVICE = (
     "Nothing set these variables. Look for a misspelt name, a column that the data file lacks, and in jmeter.log for a "
     "script that failed before it set one."
 )
+
+
+LIST_ADVICE = (
+    "A ForEach Controller without a value sends nothing. Look at an answer of this step: is it another page, or does "
+    "the expression not match? If the list may be empty, give the load data that fills it."
+)
+
+
+def never_found(evidence: Evidence, lists: Mapping[str, Sequence[str]]) -> str:
+    """Return the steps never sent whose lists, by step, their extractors found in no answer; empty without any."""
+    counts = [one for one in _counted(evidence) if not one.is_unset]
+    finders = {name: [one for one in counts if one.variable == name] for names in lists.values() for name in names}
+    lost = {name: ones for name, ones in finders.items() if ones and all(one.missed_count == one.count for one in ones)}
+    labels = [label for label, names in lists.items() if any(name in lost for name in names)]
+    if not labels:
+        return ""
+    name = next(name for name in lists[labels[0]] if name in lost)
+    count, of = sum(one.count for one in lost[name]), named([*dict.fromkeys(one.label for one in lost[name])])
+    return f"Never sent: {named(labels)}; the list {name} was in none of {plural(count, 'answer')} of {of}"
 
 
 def missed_text(evidence: Evidence) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from harness.judge.users_counted import counts_by_label, groups_of
 from harness.metrics.figures import CodeCount, is_of_http, is_unanswered
 
 if TYPE_CHECKING:
-    from harness.run.group_counts import IgnoredCount
+    from harness.run.group_counts import GroupCounts, IgnoredCount, LabelCount
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
@@ -33,6 +33,19 @@ _MEANT = "If they are meant, assert on their code, such as 401."
 _MEANT_IN_FILE = "Whether they are meant, this file does not say: lth run knows a plan that asserts on their code."
 _REPEATED = (
     "The share of errors lacks them, and their times are part of the next try's. Leave httpclient4.retrycount at 0."
+)
+_CLOSED = (
+    "The server closed the connection, which a TCP Sampler takes for the end of an answer. Look for a server that is "
+    "down or overloaded. If it is meant to answer nothing, give the step an assertion."
+)
+_EXITED = (
+    "An OS Process Sampler fails by the exit code only with its option to check it: switch that on. If the code is "
+    "meant, give the step an assertion."
+)
+# Successes that are none: what is said of them, what they are, their counts, and what to do.
+_HIDDEN: tuple[tuple[str, str, Callable[[GroupCounts], Sequence[LabelCount]], str], ...] = (
+    (_UNANSWERED, "request", lambda group: group.unanswered, _CLOSED),
+    ("with an error as exit code", "program", lambda group: group.exited, _EXITED),
 )
 _WHY = "A script, an assertion or the sampler itself calls setIgnore on them, and no number includes them."
 
@@ -74,7 +87,7 @@ def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line with failures that scripts made successes, whose code does not tell it."""
     made = counts_by_label(evidence.run, lambda group: group.made_good)
     if sides.is_off or not made:
-        return _with_refused(evidence, _with_repeated(evidence, sides))
+        return _with_refused(evidence, _with_hidden(evidence, _with_repeated(evidence, sides)))
     count = sum(made.values())
     made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
     brief = f"The plan made {made_text} ({named_counts(made)})"
@@ -95,6 +108,24 @@ def _with_repeated(evidence: Evidence, sides: Sides) -> Sides:
         return sides
     brief = f"Failed connections have no row: {units.plural(count, 'request')} sent again ({named_counts(repeated)})"
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=_REPEATED)
+
+
+def _with_hidden(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with successes that are none: a statement, and a doubt if a step has a lot of them."""
+    samples = {one.label: one.sample_count for one in evidence.whole_labels}
+    for what, noun, get, advice in _HIDDEN:
+        counts = counts_by_label(evidence.run, get)
+        if not counts:
+            continue
+        stated = f"{what}: {sum(counts.values()):,} ({named_counts(counts)})"
+        sides = replace(sides, right=f"{sides.right}; {stated}")
+        many = {label: count for label, count in counts.items() if count > _HIDDEN_RATIO * samples.get(label, count)}
+        if many and not sides.is_off:
+            count = sum(many.values())
+            brief = f"{units.plural(count, noun)} {what} counted as success ({named_counts(many)})"
+            ratio = count / max(1, evidence.row_count)
+            sides = replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
+    return sides
 
 
 def _with_refused(evidence: Evidence, sides: Sides) -> Sides:

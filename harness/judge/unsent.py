@@ -17,6 +17,7 @@ from harness.judge.users_counted import counts_by_label
 from harness.plan.load import OPEN
 
 if TYPE_CHECKING:
+    from harness.plan.jmx.steps import PlanStep
     from harness.run.group_counts import GroupCounts, LabelCount
     from harness.run.record import RunRecord
 
@@ -58,6 +59,10 @@ _NO_PAUSE = (
     "JMeter takes 0 for it, so users sent more than the plan means. Look for a misspelt name, and read a property by "
     "${__P(name)}."
 )
+_NO_SHARE = (
+    "JMeter takes 100 % for it, or one execution, so the mix of steps is another one. Look for a misspelt name, and "
+    "read a property by ${__P(name)}."
+)
 _IDLE = (
     "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
     "Timer wait for more users than there are? Or run longer."
@@ -75,12 +80,14 @@ _ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and
 class _Unsent(NamedTuple):
     """Labels that were never sent: of steps that every user must send, and of steps that the plan's logic may skip.
 
-    `unset` are those that it skips because of a variable that nothing sets, by the variable.
+    `unset` are those that it skips because of a variable that nothing sets, by the variable; `lists` those of ForEach
+    Controllers, with the names of their lists.
     """
 
     certain: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     unset: Mapping[str, Sequence[str]] = {}
+    lists: Mapping[str, Sequence[str]] = {}
 
 
 class _Doubt(NamedTuple):
@@ -154,6 +161,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         variables, labels = unsent.unset, [label for labels in unsent.unset.values() for label in labels]
         names = named([f"${{{variable}}}" for variable in variables])
         brief, advice = f"Never sent: {named(labels)}; controllers read {names}, which nothing sets", _UNSET
+    elif text := extracted.never_found(evidence, unsent.lists):
+        brief, advice = text, extracted.LIST_ADVICE
     elif ended := _ended_steps(evidence):
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
@@ -222,12 +231,22 @@ def _another(evidence: Evidence) -> _Doubt | None:
 
 def _without_pause(evidence: Evidence) -> _Doubt | None:
     """Return that users did not pause, as nothing sets the variable of a pause; None if that is not so."""
-    steps = [step for step in (evidence.run.steps if evidence.run else ()) if step.unset_pause]
+    found = _sent_with(evidence, lambda step: step.unset_pause)
+    return _Doubt(f"Pauses of 0 ms read {found}", _NO_PAUSE) if found else None
+
+
+def _without_share(evidence: Evidence) -> _Doubt | None:
+    """Return that nothing sets the variable of a Throughput Controller's share; None if that is not so."""
+    found = _sent_with(evidence, lambda step: step.unset_share)
+    return _Doubt(f"Throughput Controllers read {found}", _NO_SHARE) if found else None
+
+
+def _sent_with(evidence: Evidence, of: Callable[[PlanStep], str]) -> str:
+    """Return the variables that nothing sets, and the steps that were sent with them; empty without any."""
+    steps = [step for step in (evidence.run.steps if evidence.run else ()) if of(step)]
     labels = [step.label for step in steps if _plain(step.label) in {_plain(label) for label in evidence.sent}]
-    if not labels:
-        return None
-    names = named([*dict.fromkeys(f"${{{step.unset_pause}}}" for step in steps)])
-    return _Doubt(f"Pauses of 0 ms read {names}, which nothing sets ({named(labels)})", _NO_PAUSE)
+    names = named([*dict.fromkeys(f"${{{of(step)}}}" for step in steps)])
+    return f"{names}, which nothing sets ({named(labels)})" if labels else ""
 
 
 def _idle(evidence: Evidence) -> _Doubt | None:
@@ -300,7 +319,7 @@ def _unsent_steps(evidence: Evidence) -> _Unsent:
     for step in unsent:
         if step.may_be_skipped and step.unset:
             unset[step.unset].append(step.label)
-    return _Unsent(certain, skipped, unset)
+    return _Unsent(certain, skipped, unset, {step.label: step.lists for step in unsent if step.lists})
 
 
 def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
@@ -361,7 +380,8 @@ def _ignored(evidence: Evidence) -> set[str]:
 
 
 def _lacks_rows(evidence: Evidence) -> bool:
-    return bool(evidence.was_ended or evidence.missing_row_count or evidence.dropped.count)
+    is_stopped = evidence.run is not None and bool(evidence.run.stop_reasons)  # its last samples have no row
+    return bool(evidence.was_ended or is_stopped or evidence.missing_row_count or evidence.dropped.count)
 
 
 def _plain(label: str) -> str:
@@ -370,4 +390,4 @@ def _plain(label: str) -> str:
 
 
 # What is looked for after steps that were not sent, in this order.
-_FINDERS = (_without_data, _head_sent, _without_pause, _idle, _another, _scripts_failed, _unreached)
+_FINDERS = (_without_data, _head_sent, _without_pause, _without_share, _idle, _another, _scripts_failed, _unreached)

@@ -31,6 +31,8 @@ MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
 # JMeter's times are whole ms: averages of thirds that differ by a tenth of one, and percentiles by one, are the same.
 _AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
+# A number in short messages gets another digit, as from 9 to 10.
+_BYTES_LEAST = 1.5
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
 _FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
 # Or they differ by this ratio, and there are never few in the part with most.
@@ -186,7 +188,8 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
     counts = [float(count) for count in total.sample_count]
     known = [one for one in total.received_bytes if one is not None]
     if known and len(known) == len(counts):
-        yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
+        name, sizes = "size of responses", list(map(float, known))
+        yield WindowFigure(name, sizes, counts, _bytes_text, is_batches=True, least=_BYTES_LEAST)
     p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
     if len(p95_ms) == len(counts):
         ones = [1.0] * len(p95_ms)

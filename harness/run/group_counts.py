@@ -28,6 +28,8 @@ LABEL_COUNTS = {
     "closed": "closed",
     "made_good": "made good",
     "not_sent": "not sent",
+    "unanswered": "unanswered",
+    "exited": "exited",
     "repeated": "repeated",
     "script_failed": "script failed",
     "conditions": "condition",
@@ -39,6 +41,9 @@ LABEL_COUNTS = {
     "scripts_ms": "in scripts",
     "late_ms": "late",
     "together_ms": "together",
+    "beyond_ms": "beyond",
+    "awaited_ms": "awaited",
+    "outside_ms": "outside",
     "paced": "paced",
     "paced_due": "due",
 }
@@ -158,14 +163,16 @@ class GroupCounts:
     are parent transactions that their user's end cut, `closed` are samples that failed because their user was
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
     that the plan made successes, of samplers with another code. `not_sent` are successful samples for which nothing was
-    sent, such as those of a cache. `repeated` are requests that the client sent again after a failed connection.
+    sent, such as those of a cache, `unanswered` those that got no byte of an answer, and `exited` those of programs
+    that ended with an error. `repeated` are requests that the client sent again after a failed connection.
     `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
     not read. `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header
     as data, and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users
-    waited for each other, by Critical Section Controller, and `late_ms` how long the times of samples go on after the
-    answer, by label. `extractions` is what its extractors found, and `redirects` are samples that ended at another
-    page.
+    waited for each other, by Critical Section Controller, `late_ms` how long the times of samples go on after the
+    answer, by label, `beyond_ms` how much longer samples say that they took than they did, `awaited_ms` the times of
+    samples that only wait for messages, and `outside_ms` what samplers took outside of their samples, which is one of
+    the pauses. `extractions` is what its extractors found, and `redirects` are samples that ended at another page.
     """
 
     name: str
@@ -181,6 +188,8 @@ class GroupCounts:
     ignored: tuple[IgnoredCount, ...] = ()
     made_good: tuple[LabelCount, ...] = ()
     not_sent: tuple[LabelCount, ...] = ()
+    unanswered: tuple[LabelCount, ...] = ()
+    exited: tuple[LabelCount, ...] = ()
     repeated: tuple[LabelCount, ...] = ()
     script_failed: tuple[LabelCount, ...] = ()
     conditions: tuple[LabelCount, ...] = ()
@@ -192,6 +201,9 @@ class GroupCounts:
     scripts_ms: tuple[LabelCount, ...] = ()
     late_ms: tuple[LabelCount, ...] = ()
     together_ms: tuple[LabelCount, ...] = ()
+    beyond_ms: tuple[LabelCount, ...] = ()
+    awaited_ms: tuple[LabelCount, ...] = ()
+    outside_ms: tuple[LabelCount, ...] = ()
     paced: tuple[LabelCount, ...] = ()
     paced_due: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()

@@ -4,6 +4,7 @@ import pytest
 
 from harness.judge.account import Balance
 from harness.judge.verdict import DOUBTFUL, VALID
+from harness.plan.jmx.steps import PlanStep
 from harness.run.group_counts import ExtractionCount
 from tests.judge.test_account_lines import line
 from tests.judge.test_ignored import run_of
@@ -150,3 +151,20 @@ def test_a_variable_that_an_extractor_did_not_find_is_told_once():
     found = line(run_that_extracts(extraction(100, 100, unset=100), unset(100, "token")), "asked-offered")
     assert found.text == f"An extractor found nothing in 100 of 100 answers ({NAME}"
     assert "sent by name" not in found.right
+
+
+@pytest.mark.parametrize(
+    ("extractions", "text"),
+    [
+        ([extraction(90, 90, variable="ids")], "Never sent: Open; the list ids was in none of 90 answers of Log in"),
+        # It was found once, another extractor finds it, or none of the plan's extractors reads it.
+        ([extraction(90, 89, variable="ids")], ""),
+        ([extraction(90, 90, variable="ids"), extraction(9, 0, variable="ids", label="Search")], ""),
+        ([extraction(90, 90, variable="id")], ""),
+        ([], ""),
+    ],
+)
+def test_a_step_of_a_list_that_no_answer_had_is_a_doubt(extractions, text):
+    steps = (PlanStep("Pay", False), PlanStep("Open", True, lists=("ids",)), PlanStep("Return", True))
+    found = line(run_of({"extractions": extractions}, steps=steps), "asked-offered")
+    assert (found.balance, found.text) == (Balance.DOUBT if text else Balance.BALANCED, text)

@@ -62,6 +62,24 @@ def test_failures_and_slow_results_that_the_plan_hides_are_a_doubt_with_their_st
     assert text in summary.verdict.reasons
 
 
+@pytest.mark.parametrize(
+    ("field", "brief", "stated"),
+    [
+        ("unanswered", "400 requests without an answer counted as success (Pay)", "without an answer: "),
+        (
+            "exited",
+            "400 programs with an error as exit code counted as success (Pay)",
+            "with an error as exit code: ",
+        ),
+    ],
+)
+def test_successes_that_are_none_are_a_doubt_if_they_are_many_of_a_step(field, brief, stated):
+    for count, text in ((400, brief), (100, ""), (0, "")):
+        found = line(run_of({field: (LabelCount("Pay", count),) if count else ()}), "offered-read")
+        assert (found.balance, found.text) == (Balance.DOUBT if text else Balance.BALANCED, text)
+        assert (f"; {stated}{count} (Pay)" in found.right) is bool(count)
+
+
 def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
     steps = (PlanStep("Pay", False), PlanStep("Poll  it", False))
     assert line(run_that_ignores(steps=steps), "asked-offered").text == "Never sent: 1 step of the plan (Poll  it)"

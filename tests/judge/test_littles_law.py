@@ -61,6 +61,54 @@ def test_users_whose_samples_are_sent_at_the_same_time_wait_for_the_slowest(toge
     assert ("users-time" in warnings_of(samples, run)) is is_off
 
 
+def test_samples_that_say_more_time_than_they_took_are_not_the_generators():
+    # Each user's sampler says 2 s of every second.
+    samples = [sample("Own", 2000, 1_000_000 + 1000 * (at // 2), all_threads=2) for at in range(100)]
+    beyond = {"beyond_ms": (LabelCount("Own", 100_000),), "locked_ms": (LabelCount("Login", 9),)}
+    counts = GroupCounts("Users", 1000, 1, (0,) * 51, 0, (2000,) * 51, None, **beyond)
+    text = warnings_of(samples, record(groups=(counts,)))["users-time"]
+    assert text.startswith("Samples say that they took longer than they did: 2.0 users active, 3.9 busy. Own: this sam")
+    overlap = GroupCounts("Users", 1000, 1, (0,) * 51, 0, (2000,) * 51, None, locked_ms=beyond["locked_ms"])
+    assert warnings_of(samples, record(groups=(overlap,)))["users-time"].startswith("The load generator may be")
+
+
+def test_users_who_wait_for_messages_are_told_by_their_steps():
+    samples = [sample("Read", 1000, 1_000_000 + 1000 * at, all_threads=1) for at in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (), 0, (1000,) * 51, None, awaited_ms=(LabelCount("Read", 50_000),))
+    (line,) = (one for one in summary_of(samples, record(groups=(counts,))).account if one.code == "users-time")
+    assert (line.balance, line.right) == (Balance.BALANCED, "1.0 waiting + 0.0 pausing; for messages: Read")
+
+
+@pytest.mark.parametrize(("outside_ms", "more"), [(40_000, "; in samplers beside their samples: Own"), (500, "")])
+def test_what_a_sampler_does_beside_its_samples_is_pausing_that_is_told(outside_ms, more):
+    samples = [sample("Own", 200, 1_000_000 + 1000 * at, all_threads=1) for at in range(50)]
+    outside = (LabelCount("Own", outside_ms),)
+    counts = GroupCounts("Users", 1000, 1, (800,) * 50, 50, (1000,) * 50, None, outside_ms=outside)
+    (line,) = (one for one in summary_of(samples, record(groups=(counts,))).account if one.code == "users-time")
+    assert (line.balance, line.right) == (Balance.BALANCED, f"0.2 waiting + 0.8 pausing{more}")
+
+
+@pytest.mark.parametrize(("awaited_ms", "is_stall"), [(0, True), (100_000, True), (200_000, False)])
+def test_users_who_wait_for_messages_are_no_stall_of_the_system(awaited_ms, is_stall):
+    # Ten users ask every second, and wait for a message for 20 s once.
+    asks = [sample("Ask", 10, 1_000_000 + 1000 * at, all_threads=10) for at in range(100) for _ in range(10)]
+    asks = [one for one in asks if not 50 <= one.start_ms / 1000 - 1000 < 70]
+    reads = [sample("Read", 20_000, 1_050_000, all_threads=10) for _ in range(10)]
+    awaited = (LabelCount("Read", awaited_ms),) if awaited_ms else ()
+    counts = GroupCounts("Users", 1000, 1, (), 0, (10_000,) * 100, None, awaited_ms=awaited)
+    assert ("stall" in warnings_of([*asks, *reads], record(groups=(counts,)))) is is_stall
+
+
+def test_samples_that_never_ended_are_not_the_generators_time_nor_steps_that_were_not_sent():
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None)
+    hung = {"groups": (counts,), "steps": (PlanStep("Hang", True),), "stop_reasons": ("still waiting in Hang",)}
+    lines = {line.code: line for line in summary_of(samples, record(**hung)).account}
+    assert lines["users-time"].balance is Balance.NOT_KNOWN
+    assert lines["users-time"].right == "0.0 waiting + 0.0 pausing; samples that did not end: not known"
+    assert "never sent" not in lines["asked-offered"].right
+
+
 def test_users_in_scripts_that_compute_are_not_the_generators():
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
     counts = GroupCounts("Users", 1000, 1, (0,) * 50, 0, (2000,) * 50, None, scripts_ms=(LabelCount("Sign", 60_000),))

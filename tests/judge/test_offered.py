@@ -269,6 +269,13 @@ def test_pauses_of_what_nothing_sets_are_a_doubt_where_they_are_sent(variable, l
     assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
 
 
+@pytest.mark.parametrize(("label", "is_off"), [("Pay", True), ("Gone", False)])
+def test_shares_of_what_nothing_sets_are_a_doubt_where_they_are_sent(label, is_off):
+    found = line(a_run(steps=(PlanStep(label, True, unset_share="part"),)), "asked-offered")
+    said = "Throughput Controllers read ${part}, which nothing sets (Pay)"
+    assert (found.balance, found.text) == ((Balance.DOUBT, said) if is_off else (Balance.BALANCED, ""))
+
+
 def two_steps(is_sent):
     """Return samples of 20 users, of whom each sends Pay and Ship it in turn, and Ship it only at some seconds."""
     ships = [one._replace(label="Ship it", start_ms=one.start_ms + 100) for one in users_of()]

@@ -278,6 +278,12 @@ def test_sizes_that_become_a_fifth_larger_and_a_p95_that_doubles_are_no_one_stat
     assert "the p95 depends" in of_batches(batches([100] * 20, p95_ms=p95_ms), {})
 
 
+@pytest.mark.parametrize(("size", "is_off"), [(9, False), (11, True)])
+def test_a_number_in_short_messages_that_gets_a_digit_is_no_other_state(size, is_off):
+    sizes = [100 * (size if at >= 10 else 8) for at in range(20)]
+    assert ("the size of responses depends" in of_batches(batches([100] * 20, sizes=sizes), {})) is is_off
+
+
 @pytest.mark.parametrize("cycles", [0.5, 1, 1.5, 2])
 def test_sizes_and_p95_in_slow_waves_are_no_one_state(cycles):
     random = Random(3)

@@ -96,7 +96,7 @@ def _measured(evidence: Evidence) -> Sides:
 
 _MEANS = (
     "Counts, errors and averages are right. Percentiles, minimum and maximum are not, and the seconds, so req/s, only "
-    "about. Set mode=StrippedBatch for the remote JMeters, in place of Statistical."
+    "about. A JMS step of several messages writes such rows. Remote JMeters do in mode Statistical: set StrippedBatch."
 )
 _MORE_ADVICE = (
     "Another run wrote to it, or samples are in it twice. Take the rows out that are not this run's, or run again."

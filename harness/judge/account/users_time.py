@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.base import units
-from harness.judge.account.line import Balance, LineKind, Sides, judged
+from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.ignored import named, named_counts
 from harness.judge.loads import pause_s
@@ -77,20 +77,27 @@ def measure(evidence: Evidence) -> Sides:
     right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
     if law.pausing_users and (timed := _with_pauses(evidence)):
         right = f"{right}, which the times of {named(timed)} include"
+    if outside := _long_outside(evidence):
+        right = f"{right}; in samplers beside their samples: {named_counts(outside)}"
+    if awaited := counts_by_label(evidence.run, lambda group: group.awaited_ms):
+        right = f"{right}; for messages: {named_counts(awaited)}"
     if together := counts_by_label(evidence.run, lambda group: group.together_ms):
         right = f"{right}, samples of {named_counts(together)} at once"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
-    brief = (
-        f"The load generator may be the bottleneck: {law.active_users:.1f} users{worst.of} active, "
-        f"{law.busy_users:.1f} busy"
-    )
+    if evidence.run and evidence.run.stop_reasons and law.ratio < 1:  # samples that never ended have no row
+        return Sides(left, f"{right}; samples that did not end: {NOT_KNOWN_TEXT}")
+    numbers = f"{law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
+    if beyond := counts_by_label(evidence.run, lambda group: group.beyond_ms) if law.ratio > 1 else {}:
+        brief = f"Samples say that they took longer than they did: {numbers}"
+        return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named_counts(beyond)}: {_BEYOND}")
+    brief = f"The load generator may be the bottleneck: {numbers}"
     round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
     accounted_ms = units.average_text(load.average_ms + worst.think_s * units.MS_PER_S)
     if groups_of(evidence.run):
         for who, get, why in _HOLDS:
             if held_ms := _held_ms(evidence, get, 1 - law.ratio):
-                brief = f"{who}: {law.active_users:.1f} users{worst.of} active, {law.busy_users:.1f} busy"
+                brief = f"{who}: {numbers}"
                 return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{named_counts(held_ms)}: {why}")
         rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
         return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
@@ -102,9 +109,16 @@ def measure(evidence: Evidence) -> Sides:
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
 
 
+def _long_outside(evidence: Evidence) -> Mapping[str, int]:
+    """Return the steps whose samplers took much time that no sample has, which is pausing, with ms."""
+    outside_ms = counts_by_label(evidence.run, lambda group: group.outside_ms)
+    took_ms = {one.label: one.counts.elapsed_sum_ms for one in evidence.whole_labels}
+    return {label: ms for label, ms in outside_ms.items() if ms > DOUBT_RATIO * (ms + took_ms.get(label, 0))}
+
+
 def _held_ms(evidence: Evidence, get: _Get, missing_ratio: float) -> Mapping[str, int]:
     """Return the elements of the plan in which users spent most of the time not accounted for, with ms."""
-    held_ms = counts_by_label(evidence.run, get)
+    held_ms = counts_by_label(evidence.run, get) if missing_ratio > 0 else {}
     users_ms = sum(sum(group.alive_ms) for group in groups_of(evidence.run))
     return held_ms if sum(held_ms.values()) > _HELD_RATIO * missing_ratio * users_ms else {}
 
@@ -136,6 +150,10 @@ _LOCKED = (
 _SCRIPTED = (
     "this script computes, or asks a system by itself, before or after a sample. That limits the rate, and no sample "
     "has its time: prepare what it computes before the load, or make it a sampler."
+)
+_BEYOND = (
+    "this sampler sets its time by itself. Let a Dummy Sampler simulate its response time, and a sampler of your own "
+    "call sampleStart() and sampleEnd()."
 )
 # What holds users up: the reason, the counts, and what it is.
 _HOLDS: tuple[tuple[str, _Get, str], ...] = (

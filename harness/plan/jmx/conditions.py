@@ -1,7 +1,7 @@
 """Finds the variables that conditions, loops and lists of a test plan read, and that nothing in the plan can set.
 
 JMeter leaves the text ${name} in their place, as of a misspelt name: a comparison then has one answer for ever, a
-number of loops, seconds or ms is 0, and a ForEach Controller finds no value.
+number of loops, seconds or ms is 0, a share is 100 %, and a ForEach Controller finds no value.
 """
 
 from __future__ import annotations
@@ -58,6 +58,14 @@ class ConditionVariables:
                 return above.value(key).strip()
         return ""
 
+    def unset_share(self, node: Node) -> str:
+        """Return a variable that is the share of a Throughput Controller above although nothing sets it.
+
+        JMeter takes 100 % for it, or one execution.
+        """
+        shares = [one.value(_SHARES[one.value(_STYLE) == "1"]) for one in node.and_above() if one.kind == _THROUGHPUT]
+        return next((name for share in shares for name in _counted(share) if not self._may_be_set(name)), "")
+
     def unset_pause(self, node: Node) -> str:
         """Return a variable that is all of a setting of a pause of an element's users although nothing sets it."""
         pauses = (one for one in node.in_scope() if is_fixed_pause(one))
@@ -111,6 +119,9 @@ def _counted(number: str) -> list[str]:
     return [variable[1]] if variable else []
 
 
+_THROUGHPUT, _STYLE = "ThroughputController", "ThroughputController.style"
+# Of style 0 and of style 1.
+_SHARES = "ThroughputController.maxThroughput", "ThroughputController.percentThroughput"
 # What controllers read, and the variables in it. A list has the name of its variables.
 _LIST = "ForeachController.inputVal"
 _READS = {

@@ -44,8 +44,8 @@ class PlanStep:
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
     With `may_be_cached` a Cache Manager may answer it. With `expects_5xx` the plan names a code such as 503 for it, and
     with `checks_code` an assertion or a script decides on its code. The times of a transaction may include the pauses
-    of its users. A controller above it reads the variable `unset`, a pause the variable `unset_pause`, which nothing in
-    the plan sets.
+    of its users. A controller above it reads the variable `unset`, a pause the variable `unset_pause`, the share of a
+    Throughput Controller `unset_share`, which nothing in the plan sets. A ForEach Controller reads `lists`.
     """
 
     label: str
@@ -57,6 +57,8 @@ class PlanStep:
     includes_pauses: bool = False
     unset: str = ""
     unset_pause: str = ""
+    unset_share: str = ""
+    lists: tuple[str, ...] = ()
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -74,6 +76,8 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     conditions = ConditionVariables.of(tree, values, jmx.parent)
     unset: dict[str, str] = {}
     unset_pauses: dict[str, str] = {}
+    unset_shares: dict[str, str] = {}
+    lists: dict[str, list[str]] = {}
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
     cached: dict[str, bool] = {}
@@ -88,6 +92,8 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
                 cached[label] = cached.get(label, True) and may_be_cached(node)
                 unset[label] = unset.get(label, "?") and conditions.unset_above(node)
+                unset_shares[label] = unset_shares.get(label) or conditions.unset_share(node)
+                lists.setdefault(label, []).extend(_lists_above(node, values))
                 unset_pauses[label] = unset_pauses.get(label) or conditions.unset_pause(node)
                 erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
                 checked |= {label} if any(map(_checks_code, node.in_scope())) else set()
@@ -103,6 +109,8 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
             label in pausing,
             unset[label],
             unset_pauses[label],
+            unset_shares[label],
+            tuple(dict.fromkeys(lists[label])),
         )
         for label in skipped
     )
@@ -214,6 +222,13 @@ def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator
             known = class_of(node.kind)
             if known and not known.plugin and effect_of(node) is not Effect.UNKNOWN:
                 yield node, is_certain
+
+
+def _lists_above(node: Node, values: Values) -> list[str]:
+    """Return the names of the lists that ForEach Controllers above an element read; none of one that is computed."""
+    controllers = [one for one in node.and_above() if one.kind == "ForeachController"]
+    names = [values.known(one.value("ForeachController.inputVal")) for one in controllers]
+    return [name.strip() for name in names if name and name.strip()]
 
 
 def _loops(node: Node, values: Values) -> bool:

@@ -12,7 +12,9 @@ import java.util.regex.Pattern;
  * Counts messages, rows and WebSocket sessions of samples, and what opening a connection took.
  *
  * {@link #FILE}, in the current folder, has a line per label, kind, second and duration, and one per session: its end, and
- * how long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user.
+ * how long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user. Counted by
+ * thread group: how long samples that only wait for messages took, what samplers took outside of their samples, and by how
+ * much samples say that they took longer than they did.
  */
 public final class Amounts {
     static final String FILE = "amounts.csv";
@@ -47,7 +49,7 @@ public final class Amounts {
 
     /** What the samples of a sampler stand for. */
     private enum Kind {
-        NONE, OTHER, ROWS, RECEIVES, READS, OPENS, CLOSES
+        NONE, OTHER, ROWS, SENDS, RECEIVES, AWAITS, READS, OPENS, CLOSES
     }
 
     /** What a thread is doing. */
@@ -71,8 +73,10 @@ public final class Amounts {
             }
             return switch (type.getSimpleName()) {
                 case "JDBCSampler" -> Kind.ROWS;
+                case "PublisherSampler" -> Kind.SENDS;
                 case "SubscriberSampler", "SubSampler" -> Kind.RECEIVES;
-                case "SingleReadWebSocketSampler", "RequestResponseWebSocketSampler" -> Kind.READS;
+                case "SingleReadWebSocketSampler" -> Kind.AWAITS;
+                case "RequestResponseWebSocketSampler" -> Kind.READS;
                 case "OpenWebSocketSampler" -> Kind.OPENS;
                 case "CloseWebSocketSampler" -> Kind.CLOSES;
                 default -> Kind.OTHER;
@@ -168,10 +172,23 @@ public final class Amounts {
             long outsideNs = nowNs - current.beganNs - TimeUnit.MILLISECONDS.toNanos((long) Access.TIME.invoke(result));
             if (outsideNs >= LEAST_NS) {
                 Users.pauses(current.beganNs, current.beganNs + outsideNs);
+                byGroup("outside", result, TimeUnit.NANOSECONDS.toMillis(outsideNs));
+            } else if (outsideNs <= -LEAST_NS) {
+                byGroup("beyond", result, TimeUnit.NANOSECONDS.toMillis(-outsideNs));
+            }
+            if (kind == Kind.RECEIVES || kind == Kind.AWAITS) {
+                byGroup("awaited", result, (long) Access.TIME.invoke(result));
             }
             count(current, kind, result, nowNs);
         } catch (Throwable error) {
             // JMeter's thread goes on.
+        }
+    }
+
+    private static void byGroup(String what, Object result, long ms) throws Throwable {
+        GroupCounts.Group group = Users.group();
+        if (group != null && ms > 0) {
+            group.count(what, (String) Access.LABEL.invoke(result), ms);
         }
     }
 
@@ -181,6 +198,8 @@ public final class Amounts {
         boolean isClosed = kind == Kind.OPENS || kind == Kind.CLOSES;
         if (kind == Kind.ROWS) {
             add(label, "rows", isSuccessful ? rowCount(current, result) : 0);
+        } else if (kind == Kind.SENDS) {
+            add(label, "messages sent", isSuccessful ? (int) Access.SAMPLE_COUNT.invoke(result) : 0);
         } else if (kind == Kind.RECEIVES) {
             long count = (int) Access.SAMPLE_COUNT.invoke(result);
             // One is also what a result has that nobody sets.
@@ -189,7 +208,7 @@ public final class Amounts {
         } else if (kind == Kind.OTHER && current.sentCount + current.receivedCount > 0) {
             add(label, "messages", current.receivedCount);
             add(label, "messages sent", current.sentCount);
-        } else if (kind == Kind.READS) {
+        } else if (kind == Kind.READS || kind == Kind.AWAITS) {
             add(label, "messages", isSuccessful && (long) Access.BYTES.invoke(result) > 0 ? 1 : 0);
             isClosed = !isSuccessful && text(Access.MESSAGE, result).contains("Close frame");
         }

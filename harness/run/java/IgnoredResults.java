@@ -11,7 +11,8 @@ import java.util.concurrent.TimeUnit;
  *
  * No listener gets them, so that no row has them. The time of one is a pause of its user, as no sample has it. Of the rows
  * it counts failures that scripts of the plan made successes: of samplers, with another code, and of assertions; and successes
- * for which nothing was sent: of a cache, a Debug or Dummy Sampler, or a script within a millisecond.
+ * for which nothing was sent: of a cache, a Debug or Dummy Sampler, or a script within a millisecond; and those without a
+ * byte of an answer, to a TCP Sampler whose server closed the connection, and of programs that ended with an error.
  */
 public final class IgnoredResults {
     private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
@@ -24,11 +25,14 @@ public final class IgnoredResults {
 
     /**
      * The results of a thread that wait for their row, those of a parent transaction for its end: failures, with their code,
-     * and successes for which nothing was sent, with {@link #UNSENT}.
+     * and successes for which nothing was sent, with {@link #UNSENT}, or that have no answer, with {@link #UNANSWERED},
+     * or {@link #EXITED}.
      */
     private static final ThreadLocal<Map<Object, Object>> WAITING = ThreadLocal.withInitial(() -> new IdentityHashMap<>(2));
 
     private static final Object UNSENT = new Object();
+    private static final Object UNANSWERED = new Object();
+    private static final Object EXITED = new Object();
     /** A thread with more of them has results that get no row. */
     private static final int MOST_WAITING = 200;
 
@@ -65,6 +69,10 @@ public final class IgnoredResults {
                 waits(result, Objects.requireNonNullElse(Access.CODE.invoke(result), ""));
             } else if ((long) Access.SENT.invoke(result) == 0 && isUnsent(result)) {
                 waits(result, UNSENT);
+            } else if ((long) Access.RECEIVED.invoke(result) == 0 && sampler().equals("TCPSampler")) {
+                waits(result, UNANSWERED);
+            } else if (sampler().equals("SystemSampler") && !"0".equals(Access.CODE.invoke(result))) {
+                waits(result, EXITED);
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.
@@ -83,9 +91,14 @@ public final class IgnoredResults {
         if (result.getClass().getSimpleName().equals("HTTPSampleResult")) {
             return (long) Access.RECEIVED.invoke(result) == 0;
         }
-        Object sampler = Access.SAMPLER.invoke(Access.CONTEXT.invoke());
-        String kind = sampler == null ? "" : sampler.getClass().getSimpleName();
+        String kind = sampler();
         return SENDS_NOTHING.contains(kind) || MAY_SEND.contains(kind) && (long) Access.TIME.invoke(result) <= QUICK_MS;
+    }
+
+    /** Returns the class of the sampler that is at work. */
+    private static String sampler() throws Throwable {
+        Object sampler = Access.SAMPLER.invoke(Access.CONTEXT.invoke());
+        return sampler == null ? "" : sampler.getClass().getSimpleName();
     }
 
     /** Called before the row of a result is written, by each listener that writes one; also of those in a transaction. */
@@ -96,14 +109,27 @@ public final class IgnoredResults {
             if (!(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
                 return;
             }
-            boolean isMadeGood = mark == null || mark == UNSENT ? hasFailed(result) : !mark.equals(Access.CODE.invoke(result));
-            GroupCounts.Group group = mark == UNSENT || isMadeGood ? Users.group() : null;
+            String what = whatOf(mark, result);
+            GroupCounts.Group group = what == null ? null : Users.group();
             if (group != null) {
-                group.count(isMadeGood ? "made good" : "not sent", (String) Access.LABEL.invoke(result));
+                group.count(what, (String) Access.LABEL.invoke(result));
             }
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
+    }
+
+    /** Returns what is counted of a success with a mark of before its scripts and assertions; null for nothing. */
+    private static String whatOf(Object mark, Object result) throws Throwable {
+        boolean isMark = mark == UNSENT || mark == UNANSWERED || mark == EXITED;
+        if (mark == null || isMark ? hasFailed(result) : !mark.equals(Access.CODE.invoke(result))) {
+            return "made good";
+        }
+        if (!isMark || mark == UNSENT) {
+            return isMark ? "not sent" : null;
+        }
+        boolean isMeant = ((Object[]) Access.ASSERTIONS.invoke(result)).length > 0; // one that passed says so
+        return isMeant ? null : mark == EXITED ? "exited" : "unanswered";
     }
 
     /** Returns whether an assertion failed a result, the first time that this is asked of it. */

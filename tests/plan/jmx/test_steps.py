@@ -332,6 +332,38 @@ def test_loops_and_lists_that_something_may_set_are_left_to_their_logic(tmp_path
     assert {one.label: one.unset for one in steps_of(tmp_path, plan)}["Pay"] == ""
 
 
+def test_a_step_knows_the_lists_above_it(tmp_path):
+    plan = variables(name="b") + element("ForeachController", "All", text("ForeachController.inputVal", "${name}"))
+    nested = element("ForeachController", "All", text("ForeachController.inputVal", "${name}"), below=_LOOPS["ids"])
+    found = {one.label: one.lists for one in steps_of(tmp_path, plan + nested + request())}
+    assert found == {"Pay": ("ids", "b"), "Buy": ()}
+
+
+def _share(style, percent, times):
+    percents = text("ThroughputController.percentThroughput", percent)
+    counts = text("ThroughputController.maxThroughput", times)
+    props = whole("ThroughputController.style", style), percents, counts
+    return element("ThroughputController", "Some", *props, below=request(name="Pay"))
+
+
+@pytest.mark.parametrize(
+    ("style", "percent", "times", "variable"),
+    [
+        (1, "${part}", "1", "part"),
+        (0, "100", "${part}", "part"),
+        (1, "100", "${part}", ""),
+        (0, "${part}", "1", ""),
+        (1, "${__P(part,5)}", "1", ""),
+        (1, "30", "1", ""),
+    ],
+)
+def test_a_share_of_what_nothing_sets_is_known_by_the_variable(tmp_path, style, percent, times, variable):
+    plan = _share(style, percent, times)
+    assert {one.label: one.unset_share for one in steps_of(tmp_path, plan + request())} == {"Pay": variable, "Buy": ""}
+    sets = variables(part="5") + plan
+    assert {one.unset_share for one in steps_of(tmp_path, sets)} == {""}
+
+
 _CONSTANT = element("ConstantTimer", "Think", text("ConstantTimer.delay", "${think}"))
 _UNIFORM = element(
     "UniformRandomTimer", "Think", text("ConstantTimer.delay", "0"), text("RandomTimer.range", "${think}")
