@@ -269,9 +269,8 @@ def _shared(system: _System, ready_s: Array, stops_s: Array) -> _Requests:
 
 def _open(system: _System, rate_per_s: float) -> list[Rows]:
     load, random, count, length_s = system.load, system.random, system.count, system.length_s
-    most = int(rate_per_s * length_s + 8 * math.sqrt(rate_per_s * length_s) + 8)
-    arrive_s = random.exponential(1 / rate_per_s, (count, most)).cumsum(axis=1)
-    arrive_s[arrive_s >= length_s] = math.inf
+    most = round(rate_per_s * length_s)  # JMeter makes as many as are asked for, at random times
+    arrive_s = numpy.sort(random.uniform(0, length_s, (count, most)), axis=1)
     if load.made:
         made = load.made(arrive_s, length_s)
         arrive_s[random.random(arrive_s.shape) >= made] = math.inf

@@ -66,8 +66,7 @@ def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Shortfal
     made = [0.0] * first_s + _by_second(groups, [group.arrivals or () for group in groups])
     if not whole:
         return Shortfall(0.0, "")
-    not_made = whole - sum(made)
-    total = max(0.0, not_made - _DEVIATIONS * math.sqrt(whole))
+    total = max(0.0, whole - sum(made) - arrivals_rounded(load, len(groups)))
     each_s = max(_PART_S, math.ceil(_ARRIVALS_LEAST * len(asked) / whole))
     around = [0.0] * _SHIFT_S
     padded = [*around, *asked, *around]
@@ -75,11 +74,22 @@ def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Shortfal
     parts = zip(chunks(least, each_s), chunks(_padded(made, len(least)), each_s), strict=True)
     lacking = [max(0.0, sum(some) - sum(real) - _DEVIATIONS * math.sqrt(sum(some))) for some, real in parts]
     if total >= sum(lacking):
+        not_made = whole - sum(made) if total else 0.0
         text = f"{not_made:,.0f} of {whole:,.0f} arrivals were not made" if total else ""
-        return Shortfall(total / whole, text)
+        return Shortfall(not_made / whole, text)
     numbers = [at for at, count in enumerate(lacking) if count]
     span = f"from {numbers[0] * each_s} s to {min(len(asked), (numbers[-1] + 1) * each_s)} s"
     return Shortfall(sum(lacking) / whole, f"{sum(lacking):,.0f} or more arrivals were not made {span}")
+
+
+def arrivals_rounded(load: GroupLoad, group_count: int) -> float:
+    """Return by how much the arrivals that JMeter makes may differ from those of the stages.
+
+    Its Open Model Thread Group makes as many as are asked for, at random times: it rounds each ramp and each constant
+    part, in each of the groups (one per load generator). Users who return are late by up to a second in each.
+    """
+    late = sum(1 + stage.level for stage in load.stages) if load.users_return else 0.0
+    return 2.0 * len(load.stages) * max(1, group_count) + late
 
 
 def requests_missing(curve: RequestCurve | None) -> Shortfall:

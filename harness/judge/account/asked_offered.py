@@ -21,7 +21,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
-from harness.judge.offered import Shortfall, arrivals_missing, requests_missing, users_missing
+from harness.judge.offered import Shortfall, arrivals_missing, arrivals_rounded, requests_missing, users_missing
 from harness.judge.unsent import with_steps
 from harness.judge.users_asked import (
     EDGE_S,
@@ -177,10 +177,14 @@ def _of_arrivals(evidence: Evidence) -> Sides:
         return _left_out(evidence, left, right, asked)
     if evidence.was_ended:
         return Sides(left, right, None, Balance.BALANCED)
-    chance = _CHANCE_DEVIATIONS * math.sqrt(asked) / asked
-    # An arrival sends one request or more.
+    from harness.plan.load.groups import GroupLoad, Stage  # here: no bare JTL has any
+
+    whole = GroupLoad("", (Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s),))
+    groups = groups_of(run)
+    # An arrival sends one request or more, and only arrivals are counted when they are made.
     missing = abs(1 - made / asked) if arrivals is not None else max(0.0, 1 - made / asked)
-    balance = judged(max(0.0, missing - chance), DOUBT_RATIO, INVALID_RATIO)
+    spare = _CHANCE_DEVIATIONS * math.sqrt(asked) if arrivals is None else arrivals_rounded(whole, len(groups))
+    balance = judged(missing if missing * asked > spare else 0.0, DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         rate = f"{made / (load.duration_s - load.ramp_s / 2):.3g}"
         brief = f"{rate} {what} per s, not the requested {units.number_text(load.rate_per_s)}"
@@ -192,10 +196,7 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     if balance is not Balance.BALANCED:
         brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
         return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
-    from harness.plan.load.groups import GroupLoad, Stage  # here: no bare JTL has any
-
-    whole = Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s)
-    part = arrivals_missing(GroupLoad("", (whole,)), groups_of(run)) if arrivals is not None else Shortfall(0.0, "")
+    part = arrivals_missing(whole, groups) if arrivals is not None else Shortfall(0.0, "")
     balance = judged(part.ratio, DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         brief = f"{part.text[:1].upper()}{part.text[1:]}"
