@@ -143,16 +143,15 @@ def _change_of_few(
     known: Sequence[tuple[int, float]], length_s: int, are_counts: bool, least: float
 ) -> WindowChange | None:
     """Return the clearest change of few bins, each with its first second; None when there is none."""
-    found = find_level([value for _, value in known], are_means=not are_counts, least=least)
-    if found is None:
+    change = find_level([value for _, value in known], are_means=not are_counts, least=least)
+    if change is None:
         return None
-    seconds = [*(begin for begin, _ in known), length_s]
-    until_s = None if found.until_s is None else seconds[found.until_s]
-    parts = None
-    if found.parts:
-        first, last = (Interval(seconds[part.from_s], seconds[part.to_s]) for part in found.parts)
+    seconds, parts = [*(begin for begin, _ in known), length_s], None
+    if change.parts:
+        first, last = (Interval(seconds[part.from_s], seconds[part.to_s]) for part in change.parts)
         parts = first, last
-    return WindowChange(seconds[found.at_s], found.before, found.after, until_s, parts)
+    until_s = None if change.until_s is None else seconds[change.until_s]
+    return WindowChange(seconds[change.at_s], change.before, change.after, until_s, parts)
 
 
 def _is_uneven(wave: FoundWave) -> bool:

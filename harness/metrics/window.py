@@ -47,8 +47,6 @@ _SHORT_PART = 4
 _COLD_RATIO = 4.0
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
-# The system was fast for at least this long before a slow-down.
-_SLOW_DOWN_LEAST_S = BATCH_S
 # What is counted is slower by this ratio than what is cut: that is no warm-up. Averages that differ less are the same.
 _SLOWER_RATIO = 1.05
 # JMeter's times are whole ms: what was slower by less for a while, and is not counted, may be a start of a fast system.
@@ -364,12 +362,11 @@ def _growth(seconds: Sequence[SecondFigures], full: Interval, *, is_open: bool) 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
     """Return a text of how the system became slower before `counted_s`; "" where it did not, or started slowly.
 
-    A warm-up gets faster, perhaps from the first seconds on: users send a light step first. The cut may also hide that
-    the system became slower, for good or for a while. Responses are faster while queues still fill, for about two
-    response times.
+    A warm-up gets faster, at once or after light first steps. The cut may also hide that the system became slower, for
+    good or for a while. Responses are faster while queues still fill, for about two response times.
     """
     from_s = full.from_s + _filling_s(seconds[counted_s : full.to_s])
-    if counted_s - from_s < _SLOW_DOWN_LEAST_S:
+    if counted_s - from_s < BATCH_S:
         return ""
     if stall := _stall(seconds, Interval(from_s, counted_s)):
         return stall
@@ -386,8 +383,7 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     if is_first_use or change.after < change.before + _CLOCK_MS:
         return ""
     first = _averages_ms(seconds[from_s : from_s + round(change.at_s * difference.figure.cell_s)])
-    first_ms = _mean(first) if first else change.before
-    is_slow_start = first_ms > math.sqrt(change.before * change.after)
+    is_slow_start = (_mean(first) if first else change.before) > math.sqrt(change.before * change.after)
     return "" if is_slow_start else text
 
 

@@ -180,14 +180,6 @@ def test_arrivals_are_those_that_the_agent_counted():
     assert (found.balance, found.text) == (Balance.INVALID, "15 arrivals per s, not the requested 30")
 
 
-@pytest.mark.real
-@pytest.mark.parametrize(("each_s", "balance"), [(300, Balance.BALANCED), (20, Balance.DOUBT), (8, Balance.INVALID)])
-def test_few_arrivals_that_are_missing_here_and_there_are_no_chance(each_s, balance):
-    made = counted([3] * LENGTH_S, arrivals=tuple(2 if at_s % each_s else 0 for at_s in range(LENGTH_S)))
-    found = line(open_run(arrivals(2), rate_per_s=2.0, groups=(made,)), "asked-offered")
-    assert found.balance is balance
-
-
 # offered = read
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,allThreads"

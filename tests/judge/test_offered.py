@@ -112,6 +112,14 @@ def test_arrivals_that_are_missing_in_all_or_in_a_part_are_found(without, text):
     assert text in missing.text
 
 
+@pytest.mark.real
+@pytest.mark.parametrize(("each_s", "balance"), [(300, Balance.BALANCED), (20, Balance.DOUBT), (8, Balance.INVALID)])
+def test_few_arrivals_that_are_missing_here_and_there_are_no_chance(each_s, balance):
+    made = counted([3] * 300, arrivals=tuple(2 if at_s % each_s else 0 for at_s in range(300)))
+    found = line(open_run(samples_of(2), rate_per_s=2.0, groups=(made,)), "asked-offered")
+    assert found.balance is balance
+
+
 def several(loads, groups, samples, **more):
     tally = Scope(thread_groups=tuple(load.thread_names for load in loads)).tally()
     for one in sorted(samples, key=lambda one: one.end_ms):
