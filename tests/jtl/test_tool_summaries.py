@@ -55,7 +55,7 @@ def test_a_summary_counts_what_failed_once_and_has_the_rate_of_all(capsys, name,
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("wrk-4.1.0.txt", "the output of 2 runs; save each in a file of its own"),
+        ("wrk-4.1.0.txt", "the output of 2 runs; save each run in its own file"),
         ("wrk2-4.0.0.txt", "the output of 2 runs"),
         ("ab-2.3.txt", "the output of 2 runs"),
         ("hey-0.1.5.txt", "the output of 2 runs"),

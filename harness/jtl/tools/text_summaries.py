@@ -151,7 +151,7 @@ def _number(pattern: str, text: str) -> float | None:
 def _refuse_several(begin: str, text: str) -> None:
     """Raise UsageError for a text with the output of several runs, as of `wrk … >> file`: no number is that of all."""
     if (count := len(re.findall(begin, text, re.MULTILINE))) > 1:
-        raise UsageError(f"the output of {count} runs", "save each in a file of its own")
+        raise UsageError(f"the output of {count} runs", "save each run in its own file")
 
 
 def _whole(pattern: str, text: str) -> int | None:
