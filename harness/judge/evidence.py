@@ -179,20 +179,18 @@ class Evidence:
     @property
     def waiting_count(self) -> float:
         """How many requests of the load were in flight on average."""
-        counts = self.whole.counts if self.whole else None
-        over_ms = counts.last_ms - (counts.first_ms or 0) if counts else 0
-        return counts.elapsed_sum_ms / over_ms if counts and over_ms else 0.0
+        return self.whole.counts.elapsed_sum_ms / self._load_ms if self.whole and self._load_ms else 0.0
+
+    @property
+    def _load_ms(self) -> int:
+        """The time from the first start to the last end of the load."""
+        return self.whole.counts.last_ms - (self.whole.counts.first_ms or 0) if self.whole else 0
 
     @property
     def has_other_unit(self) -> bool:
         """Whether the users of a bare JTL wait for so long that its times are not in milliseconds."""
-        counts, users = self.whole.counts if self.whole else None, self.users_most
-        if (
-            self.run
-            or not counts
-            or not users
-            or counts.last_ms - (counts.first_ms or 0) < _UNIT_LEAST_S * units.MS_PER_S
-        ):
+        users = self.users_most
+        if self.run or not users or self._load_ms < _UNIT_LEAST_S * units.MS_PER_S:
             return False
         return self.waiting_count > _UNIT_FACTOR * users
 
