@@ -41,7 +41,7 @@ STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 LEAST_SAMPLES = 100
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
-# Where it would cut half, it may find a warm-up within a quarter.
+# Where it would cut half, it may find a warm-up, or a cold start, within a quarter.
 _SHORT_PART = 4
 # A start is far from the rest if MSER is this many times smaller without it.
 _COLD_RATIO = 4.0
@@ -227,11 +227,12 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         reason = f"{_SPARSE} {len(means)} of {count} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
     else:
         cut = _warm_up_cut(seconds[from_s:to_s], means, count)
-        is_capped = not any(cut < at <= count // 2 for at in means)
-        full = Interval(from_s, to_s)
-        least = _cold_batches(means, count) if is_capped else 0
+        full, quarter, least, short = Interval(from_s, to_s), count // _SHORT_PART, 0, 0
+        if not _is_interior(means, cut, count // 2):
+            short, cut = warm_up_batches(means, quarter), 0
+            least = _cold_batches(means, short)
         # While queues fill, responses get slower: MSER-5 does not always cut that, and may cut a warm-up too late.
-        cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means), _short_cut(means, count, is_capped))
+        cuts = (cut, _filling_batches(seconds, full, means), short if _is_interior(means, short, quarter) else 0)
         cut, reason = _steady_cut(seconds, full, [max(least, one) for one in cuts], is_open=is_open)
         reason = reason or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
@@ -255,27 +256,23 @@ def _steady_cut(seconds: Sequence[SecondFigures], full: Interval, cuts: Sequence
 
     Nothing is cut then, so the text is about the whole interval, if that has no state either.
     """
-    reasons: list[str] = []
+    reasons: dict[int, str] = {}
     for cut in dict.fromkeys(cuts):
-        reasons.append(_change(seconds, Interval(full.from_s + cut * BATCH_S, full.to_s), is_open=is_open))
-        if not reasons[-1]:
+        reasons[cut] = _change(seconds, Interval(full.from_s + cut * BATCH_S, full.to_s), is_open=is_open)
+        if not reasons[cut]:
             return _Cut(cut, "")
-    if cuts[0] and (reason := _change(seconds, full, is_open=is_open)):
+    if reason := reasons.get(0) or _change(seconds, full, is_open=is_open):
         return _Cut(cuts[0], reason)
-    from_s = f" (from {full.from_s + cuts[0] * BATCH_S} s on)" if cuts[0] else ""
-    return _Cut(cuts[0], f"{reasons[0]}{from_s}")
+    return _Cut(cuts[0], f"{reasons[cuts[0]]} (from {full.from_s + cuts[0] * BATCH_S} s on)")
 
 
-def _short_cut(means: Mapping[int, float], count: int, is_capped: bool) -> int:
-    """Return how many of so many batches MSER-5 cuts if a quarter is its maximum, where half was; 0 at the maximum."""
-    most = count // _SHORT_PART
-    cut = warm_up_batches(means, most) if is_capped else 0
-    return cut if any(cut < at <= most for at in means) else 0
+def _is_interior(means: Mapping[int, float], cut: int, most: int) -> bool:
+    """Return whether MSER-5 cut fewer batches than it might: its maximum is no warm-up."""
+    return any(cut < at <= most for at in means)
 
 
-def _cold_batches(means: Mapping[int, float], count: int) -> int:
-    """Return how many of so many batches are a start that is far slower than the rest; at most a quarter."""
-    cut = warm_up_batches(means, count // _SHORT_PART)
+def _cold_batches(means: Mapping[int, float], cut: int) -> int:
+    """Return the batches that are cut if they are a start that is far slower than the rest; else 0."""
     first, rest = ([mean for at, mean in means.items() if (at < cut) is is_first] for is_first in (True, False))
     is_slower = bool(first) and _mean(first) > _mean(rest)
     return cut if is_slower and _mser([*first, *rest]) > _COLD_RATIO * _mser(rest) else 0
