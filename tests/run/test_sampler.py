@@ -104,10 +104,15 @@ def assert_streams(folder):
         ("json lines", 3), ("json lines, small", 2),
     ]  # fmt: skip
     times = {label: (int(stream_us), int(gap_us)) for _, label, _, stream_us, gap_us in rows}
-    assert 480_000 < times["event stream"][0] < 700_000
-    assert 290_000 < times["event stream"][1] < 450_000
+    # A stream of 500 ms with a gap of 300, thrice the others. Its first event may be read late, on a busy machine.
+    for result in ElementTree.parse(folder / "lean" / "results.xml").getroot():
+        stream_us, gap_us = times.get(result.get("lb", ""), (0, 0))
+        body_ms = int(result.get("t", "")) - int(result.get("lt", ""))
+        assert gap_us <= stream_us <= 1000 * (body_ms + 5), result.attrib  # JMeter corrects its clock now and then
+    assert 400_000 < times["event stream"][0] < 800_000
+    assert 220_000 < times["event stream"][1] < 450_000
     assert times["event stream, small"] == (0, 0)
-    assert 190_000 < times["json lines"][0] < 400_000
+    assert 100_000 < times["json lines"][0] < 400_000
     (use, *_) = read_streams((folder / "lean" / FILE_NAME).read_text().splitlines(), IntervalMs(0, 1 << 50))
     assert (use.label, use.stream_count, use.event_count) == ("event stream", 1, 4)
 
