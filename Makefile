@@ -24,12 +24,12 @@ $(filter-out help setup test test-fast test-real lint generated bench findings c
 setup: ## build .venv and the JMeter home; every other target does it when needed
 	@$(setup) $(if $(filter 1 yes on true,$(ALL)),--all)
 
-# All tests of a file run on one worker, which starts their system once. Five on two cores:
+# All tests of a file run on one worker, which starts their system once. Six on two cores:
 # a real test waits for two thirds of its time. In a fresh clone each of them would compile all tests for itself.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(setup) --tests
 	@[ -d build/pycache ] || { for part in a-o p-z; do $(pytest) --co tests/[$$part]* >/dev/null & done; wait; }
-	@$(pytest) -n 5 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
+	@$(pytest) -n 6 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
 
 test-fast: ## run the tests that start no real system (under a minute); none in TESTS is no error
 	@$(setup) --tests
