@@ -60,6 +60,22 @@ class PlanStep:
     unset_share: str = ""
     lists: tuple[str, ...] = ()
 
+    def with_another(self, other: PlanStep) -> PlanStep:
+        """Return what is true of the rows of two elements that have the same label."""
+        return PlanStep(
+            self.label,
+            may_be_skipped=self.may_be_skipped and other.may_be_skipped,
+            may_end=self.may_end and other.may_end,
+            may_be_cached=self.may_be_cached and other.may_be_cached,
+            expects_5xx=self.expects_5xx or other.expects_5xx,
+            checks_code=self.checks_code or other.checks_code,
+            includes_pauses=self.includes_pauses or other.includes_pauses,
+            unset=self.unset and other.unset,
+            unset_pause=self.unset_pause or other.unset_pause,
+            unset_share=self.unset_share or other.unset_share,
+            lists=tuple(dict.fromkeys((*self.lists, *other.lists))),
+        )
+
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
     """Return the steps of the load in file order; `groups` are its thread groups, without any the one named Users.
@@ -74,46 +90,28 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     own = [group for group in load_groups(nodes) if group.name in (groups or (LOAD_GROUP,))]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
     conditions = ConditionVariables.of(tree, values, jmx.parent)
-    unset: dict[str, str] = {}
-    unset_pauses: dict[str, str] = {}
-    unset_shares: dict[str, str] = {}
-    lists: dict[str, list[str]] = {}
-    skipped: dict[str, bool] = {}
-    ending: dict[str, bool] = {}
-    cached: dict[str, bool] = {}
-    erring, checked, pausing = set[str](), set[str](), set[str]()
+    steps: dict[str, PlanStep] = {}
     for group in own or load_groups(nodes):
         leaves_out = any(_skips(node) for node in group.walk())
         endless = [node for node in group.walk() if _is_endless(node, values)]
         for node, is_certain in _steps_in(group, values):
-            label, above = values.known(node.name), list(node.and_above())
-            if label:
-                skipped[label] = skipped.get(label, True) and (leaves_out or not is_certain)
-                ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
-                cached[label] = cached.get(label, True) and may_be_cached(node)
-                unset[label] = unset.get(label, "?") and conditions.unset_above(node)
-                unset_shares[label] = unset_shares.get(label) or conditions.unset_share(node)
-                lists.setdefault(label, []).extend(_lists_above(node, values))
-                unset_pauses[label] = unset_pauses.get(label) or conditions.unset_pause(node)
-                erring |= {label} if any(map(_names_5xx, node.in_scope())) else set()
-                checked |= {label} if any(map(_checks_code, node.in_scope())) else set()
-                pausing |= {label} if _includes_pauses(node) else set()
-    return tuple(
-        PlanStep(
-            label,
-            skipped[label],
-            ending[label],
-            cached[label],
-            label in erring,
-            label in checked,
-            label in pausing,
-            unset[label],
-            unset_pauses[label],
-            unset_shares[label],
-            tuple(dict.fromkeys(lists[label])),
-        )
-        for label in skipped
-    )
+            if label := values.known(node.name):
+                above, in_scope = list(node.and_above()), list(node.in_scope())
+                step = PlanStep(
+                    label,
+                    may_be_skipped=leaves_out or not is_certain,
+                    may_end=any(loop not in above for loop in endless),
+                    may_be_cached=may_be_cached(node),
+                    expects_5xx=any(map(_names_5xx, in_scope)),
+                    checks_code=any(map(_checks_code, in_scope)),
+                    includes_pauses=_includes_pauses(node),
+                    unset=conditions.unset_above(node),
+                    unset_pause=conditions.unset_pause(node),
+                    unset_share=conditions.unset_share(node),
+                    lists=tuple(dict.fromkeys(_lists_above(node, values))),
+                )
+                steps[label] = steps[label].with_another(step) if label in steps else step
+    return tuple(steps.values())
 
 
 def _names_5xx(node: Node) -> bool:
