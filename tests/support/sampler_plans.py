@@ -255,7 +255,7 @@ def run_jmeter(folder: Path, plan: str, ports: Mapping[str, int], sampler: str, 
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     environment = {**os.environ, "JDK_JAVA_OPTIONS": agent, "JVM_ARGS": quick, "HEAP": "-Xmx300m"}
     with (folder / "jmeter.out").open("wb") as out:
-        done = subprocess.run(command, cwd=folder, env=environment, stdout=out, stderr=out, check=False, timeout=60)
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=out, stderr=out, check=False, timeout=180)
     assert done.returncode == 0, (folder / "jmeter.out").read_text(errors="replace")
 
 
