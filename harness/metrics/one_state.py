@@ -17,7 +17,7 @@ from statistics import fmean
 
 from harness.base import units
 from harness.metrics.batches import Batches
-from harness.metrics.extremes import extremes
+from harness.metrics.extremes import Extremes, extremes
 from harness.metrics.interval import Interval
 from harness.metrics.load_seconds import each, spells_of, sum_of
 from harness.metrics.share_scan import share_ratio
@@ -214,6 +214,12 @@ def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> S
     average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
     is_free = is_open or not _are_users_constant(seconds)
     return find_difference(average, is_open=is_free, memory_s=_memory(average))
+
+
+def average_extremes(seconds: Sequence[SecondFigures]) -> Extremes | None:
+    """Return the thirds of a series of seconds with the least and the greatest average (ms); None without samples."""
+    average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    return extremes(average.amounts, average.weights)
 
 
 def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:

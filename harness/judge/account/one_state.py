@@ -1,22 +1,26 @@
 """Compares any part of the measurement window with any other: an average is a number of one state only.
 
-Seen: Times, errors or throughput of one part of the window differ from those of another.
+Seen: Times, errors or throughput of one part of the window differ from another's.
 
-Why it matters: An average over several states is the number of none of them.
+Why it matters: An average over several states is the number of none of them. The line says how far thirds are apart
+within the noise: such a change may be hidden.
 
-What to do: Look at the charts for the time that the reason names. Run longer if the system was still warming up, or
-count one part: `lth table FILE --window 2m..5m`.
+What to do: Look at the charts then. Run longer if the system was still warming up, or count
+one part: `lth table FILE --window 2m..5m`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from harness.base import units
 from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart
-from harness.metrics.one_state import batch_difference
+from harness.metrics.one_state import average_extremes, batch_difference
+from harness.metrics.steadiness import PRACTICAL_RATIO
+from harness.metrics.timeline import SecondFigures
 
 # A value with its unit; seconds of the run have another one.
 _VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s| bytes| requests)")
@@ -28,10 +32,10 @@ def measure(evidence: Evidence) -> Sides:
     window, load = evidence.window, evidence.load
     if load is None or window.is_steady is None or not evidence.is_span_known or window.is_too_short:
         return Sides()
-    left, right = f"average {units.average_text(load.average_ms)} ms", "the same in all parts"
+    left = f"average {units.average_text(load.average_ms)} ms"
     reason = window.reason or _reason_of_batches(evidence)
     if not reason:
-        return Sides(left, right, None, Balance.BALANCED)
+        return _in_one_state(left, evidence.seconds[window.from_s : window.to_s])
     what, _, when = reason.partition(": ")
     brief, ends = f"{what[:1].upper()}{what[1:]}", _ends_text(when)
     if window.is_too_sparse:
@@ -41,6 +45,18 @@ def measure(evidence: Evidence) -> Sides:
     advice = f"{_lost_cpu_text(evidence)}{then}{mixed}lth table FILE --window FROM..TO."
     brief = ": ".join(filter(None, (brief, ends)))
     return Sides(left, ends or reason, None, Balance.DOUBT, brief, advice)
+
+
+def _in_one_state(left: str, seconds: Sequence[SecondFigures]) -> Sides:
+    """Return the sides of a window in one state: how far the averages of its thirds are apart."""
+    parts = average_extremes(seconds)
+    if parts is None:
+        return Sides(left, "no difference was seen", None, Balance.BALANCED)
+    least, greatest = (units.average_text(value_ms) for value_ms in (parts.least, parts.greatest))
+    apart_ratio = parts.greatest / parts.least - 1 if parts.least else 0.0
+    is_same = least == greatest or apart_ratio < PRACTICAL_RATIO - 1
+    right = "the same in all parts" if is_same else f"thirds of {least} to {greatest} ms, within the noise"
+    return Sides(left, right, apart_ratio, Balance.BALANCED)
 
 
 def _reason_of_batches(evidence: Evidence) -> str:
