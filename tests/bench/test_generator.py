@@ -32,6 +32,7 @@ def test_the_aim_is_the_ratio_of_the_throughputs(speeds, factor, is_met):
     assert rate_aim(current, speeds[BEFORE], "before").is_met is is_met
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("factor", "is_met"), [(0.8, False), (0.6, True)])
 def test_the_aim_of_the_cpu_time_is_a_ratio_too(speeds, factor, is_met):
     current = [Speed(factor * one.cpu_us, one.rate_per_s) for one in speeds[BEFORE]]

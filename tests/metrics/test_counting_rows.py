@@ -198,6 +198,7 @@ def test_a_delimiter_that_was_overwritten_is_no_delimiter(tmp_path, program):
     assert_counted_as_by_the_plain_reader(b"".join([*usual, *torn, last]), tmp_path / "x.jtl", program)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", NEARLY_ALIKE)
 def test_rows_that_nearly_look_like_others_are_counted_as_by_the_plain_reader(name, tmp_path, program):
     assert_counted_as_by_the_plain_reader(alike(NEARLY_ALIKE[name]), tmp_path / "x.jtl", program)
