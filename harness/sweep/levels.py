@@ -118,6 +118,11 @@ class LevelRun:
     account: tuple[AccountLine, ...] = ()
 
     @property
+    def is_invalid(self) -> bool:
+        """Whether it is INVALID."""
+        return self.verdict is not None and self.verdict.state == INVALID
+
+    @property
     def warning_codes(self) -> tuple[str, ...]:
         """The codes of its warnings."""
         return tuple(warning.code for warning in self.warnings)
@@ -200,7 +205,7 @@ class Level:
     @property
     def invalid(self) -> tuple[LevelRun, ...]:
         """The runs that are INVALID."""
-        return tuple(run for run in self.runs if run.verdict is not None and run.verdict.state == INVALID)
+        return tuple(run for run in self.runs if run.is_invalid)
 
     @property
     def doubtful(self) -> tuple[LevelRun, ...]:

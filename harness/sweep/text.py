@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
@@ -65,7 +65,7 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
         return setting_findings(sweep.levels, analysis.goal)
     if analysis.best_users is None:
         return {"throughput": "unknown at all levels"}
-    return {
+    found = {
         "best throughput": f"{units.rate_text(analysis.best_rate_per_s)} req/s at {users_text([analysis.best_users])}",
         "plateau": _plateau(sweep, analysis),
         "cliff": _cliff(sweep, analysis),
@@ -73,6 +73,30 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
         "knee": _knee(analysis),
         "Universal Scalability Law": _usl(analysis, [level.users for level in sweep.levels]),
     }
+    return {name: text + _doubtful_text(sweep, _levels_behind(name, analysis)) for name, text in found.items()}
+
+
+def _levels_behind(name: str, analysis: SweepAnalysis) -> Callable[[int], bool]:
+    """Return which levels, by their users, decide a finding; none where nothing is found."""
+    plateau, cliff, saturation, knee = analysis.plateau, analysis.cliff, analysis.saturation, analysis.knee
+    behind: dict[str, Callable[[int], bool]] = {"best throughput": lambda users: users == analysis.best_users}
+    if plateau:
+        behind["plateau"] = lambda users: plateau.from_users <= users <= plateau.to_users
+    if cliff:
+        behind["cliff"] = lambda users: cliff.users <= users <= cliff.next_users
+    if saturation:
+        behind["saturation"] = lambda users: saturation.from_users <= users <= saturation.to_users
+    if saturation and knee:
+        behind["knee"] = lambda users: users == 1 or saturation.from_users <= users <= saturation.to_users
+    if analysis.usl:
+        behind["Universal Scalability Law"] = lambda _: True
+    return behind.get(name, lambda _: False)
+
+
+def _doubtful_text(sweep: Sweep, is_behind: Callable[[int], bool]) -> str:
+    """Return which levels of a finding are DOUBTFUL; empty without any."""
+    doubtful = [level for level in sweep.levels if level.doubtful and is_behind(level.users)]
+    return f"; {DOUBTFUL} at {levels_text(doubtful)}" if doubtful else ""
 
 
 def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.experiment.record import RUNNING
-from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import MEDIAN
@@ -19,7 +19,7 @@ from harness.sweep.pairs import compare_sweeps
 from harness.sweep.record import CAPACITY
 from harness.sweep.render import printed_sweep
 from harness.sweep.sources import find_sweeps, printed_sweeps
-from harness.sweep.text import doubts_of, notes_of
+from harness.sweep.text import doubts_of, findings, notes_of
 from tests.support.factories import record
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import rows_of
@@ -138,6 +138,45 @@ def test_the_answer_has_at_most_20_words(found, goal, headline):
     result = result_of(found, analyse(found.levels, goal))
     assert result.headline == headline
     assert len(result.headline.split()) <= 20
+
+
+def lost(p90_ms):
+    """Return a run whose users ended early, for a reason that is not the system's."""
+    return run_of(p90_ms, Verdict(INVALID, ("All 5 users ended at 43 s of the requested 56 s",), (), ()))
+
+
+@pytest.mark.parametrize(
+    ("runs", "goal", "headline"),
+    [
+        (((1, run_of(100)), (5, lost(100))), GOAL, "FOUND: at least 1 user within p90 ≤ 300 ms, perhaps 5."),
+        (((1, lost(100)), (5, run_of(400))), GOAL,
+         "CANNOT TELL: the run with 1 user is INVALID; 5 users miss the goal."),
+        (((1, run_of(100)), (5, lost(100))), None, "DOUBTFUL: best throughput 5.00 req/s at 1 user; 5 users: INVALID."),
+        (((1, run_of(100)), (5, run_of(100, SHORT))), None,
+         "DOUBTFUL: best throughput 5.00 req/s at 1 user; 5 users: DOUBTFUL."),
+    ],
+)  # fmt: skip
+def test_a_level_that_was_not_measured_is_neither_a_miss_nor_below_the_best(runs, goal, headline):
+    found = sweep_of(*runs)
+    assert result_of(found, analyse(found.levels, goal)).headline == headline
+    if goal:
+        invalid = next(level.text for level in found.levels if level.invalid)
+        assert steps_of(found, goal) == [(f"See why the run with {invalid} is INVALID", "lth open tiny/run-07_1")]
+
+
+def test_a_finding_names_the_doubtful_levels_that_it_needs():
+    rates = {1: 10.0, 5: 50.0, 10: 91.0, 20: 91.0, 40: 92.0}
+
+    def found_with(doubtful):
+        runs = ((users, replace(run_of(100, SHORT if users == doubtful else FINE), figures=Figures(rate_per_s=rate)))
+                for users, rate in rates.items())  # fmt: skip
+        one = Sweep("tiny/sweep-07", levels_of(runs), SWEEP_RECORD)
+        return [name for name, text in findings(one, analyse(one.levels, None)).items() if "; DOUBTFUL at " in text]
+
+    assert found_with(0) == found_with(5) == []
+    assert found_with(1) == ["knee"]
+    assert found_with(20) == ["plateau", "saturation", "knee"] == found_with(10)
+    assert found_with(40) == ["best throughput", "plateau", "saturation", "knee"]
 
 
 def test_a_long_name_or_reason_does_not_lengthen_the_answer():
