@@ -19,6 +19,7 @@ from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import goal_names
 from harness.report.first_screen import shortest
 from harness.sweep.analysis import SweepAnalysis, SweepAnswer, is_failure, outcome
+from harness.sweep.drift import drift_of
 from harness.sweep.levels import Level, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.setting_findings import contrasts, goal_finding, setting_answers
@@ -75,7 +76,7 @@ def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
 
 
 def _best_doubt(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return why the best throughput may be another: its own run, or the next level may have had more; else empty."""
+    """Return why the best throughput may be another: its run, the next level or all runs are in doubt; else empty."""
     best = [level for level in sweep.levels if level.users == analysis.best_users]
     above = [level for level in sweep.levels if level.users > (analysis.best_users or 0)][:1]
     if any(level.doubtful for level in best):
@@ -85,7 +86,7 @@ def _best_doubt(sweep: Sweep, analysis: SweepAnalysis) -> str:
             return f"; {_users(level.users)}: {INVALID}"
         if level.doubtful:
             return f"; {_users(level.users)}: {DOUBTFUL}"
-    return ""
+    return f", but {drift.brief}" if (drift := drift_of(sweep)) else ""
 
 
 def _answers(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:

@@ -16,6 +16,7 @@ from harness.judge.warnings import (
     without_numbers,
 )
 from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.drift import drift_of
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY
 from harness.sweep.search import MOST_RUNS
@@ -220,6 +221,7 @@ def doubts_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
         *dict.fromkeys(note for record in sweep.records for note in record.plan_notes),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
+        *([drift.text] if (drift := drift_of(sweep)) else []),
         *_of_answer(sweep, analysis),
         *(f"The runs differ in {name}: {', '.join(values)}." for name, values in differing(sweep).items()),
         *sweep.remarks,
