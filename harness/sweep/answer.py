@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
@@ -10,17 +9,17 @@ from harness.base.command import Command, changed_command
 from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
+from harness.judge.longer import LongerOption, least_window_s, longer_option
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import too_short
 from harness.metrics.metric import ERRORS
-from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import goal_names
 from harness.report.first_screen import shortest
 from harness.sweep.analysis import SweepAnalysis, SweepAnswer, is_failure, outcome
 from harness.sweep.drift import drift_of
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.setting_findings import contrasts, goal_finding, setting_answers
 
@@ -206,9 +205,10 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
     if short := [run for run in sweep.runs if too_short.WARNING.code in run.warning_codes]:
-        ramp_s = max((run.record.load.ramp_s for run in short if run.record), default=0.0)
-        duration = f"{math.ceil(ramp_s + STEADY_LEAST_S)}s"
-        yield NextStep("Measure levels that are long enough to judge", _changed(record, duration=duration))
+        options = [one for run in short if (one := _longer(run))]
+        text = "Measure levels that are long enough to judge"
+        longest = max(options, key=lambda one: one.value, default=None)
+        yield NextStep(text, _changed(record, **{longest.name: longest.text}) if longest else "")
         return
     if undecided := [level for level in sweep.levels if is_undecided(analysis) and _is_not_measured(level, analysis)]:
         yield NextStep(
@@ -238,6 +238,13 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         yield NextStep(
             "Search for the limit between these levels", str(Command.of("capacity", **_same(record), **bounds))
         )
+
+
+def _longer(run: LevelRun) -> LongerOption | None:
+    """Return what makes a run long enough; None where that is not known."""
+    if not run.record or not run.window:
+        return None
+    return longer_option(run.record.load, run.window, least_window_s(run.window, run.figures.sample_count or 0))
 
 
 def _is_not_measured(level: Level, analysis: SweepAnalysis) -> bool:

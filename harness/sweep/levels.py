@@ -19,6 +19,7 @@ from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.batch_means import Between
 from harness.metrics.metric import Table, metrics_of
+from harness.metrics.window import Window
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
 from harness.report.run_result import LabelResult, RunResult
@@ -116,6 +117,7 @@ class LevelRun:
     recorded: tuple[RecordedUse, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
     account: tuple[AccountLine, ...] = ()
+    window: Window | None = None
 
     @property
     def is_invalid(self) -> bool:
@@ -297,6 +299,7 @@ def level_run(result: RunResult) -> LevelRun:
         recorded=result.recorded,
         databases=result.databases,
         account=result.account,
+        window=result.window,
     )
 
 

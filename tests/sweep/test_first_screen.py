@@ -9,6 +9,7 @@ from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import MEDIAN
+from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule, metric_text
 from harness.sweep.analysis import analyse
 from harness.sweep.answer import result_of
@@ -192,10 +193,34 @@ def test_a_long_name_or_reason_does_not_lengthen_the_answer():
         assert len(result_of_sweeps(names, analyses, comparisons).headline.split()) <= 20
 
 
+@pytest.mark.parametrize(
+    ("load", "window_s", "run_s", "count", "option"),
+    [
+        # 60 s with a window of 43 s need 7 s more, 20 s with one of 12 s 38 s more: rounded up to 10 s.
+        ({"duration_s": 60.0, "loops": None}, 43, 60, 5000, " --duration=70s"),
+        ({"duration_s": 20.0, "loops": None}, 12, 21, 5000, " --duration=60s"),
+        # 100 samples take 43 s * 100 / 50 = 86 s: 43 s more.
+        ({"duration_s": 60.0, "loops": None}, 43, 60, 50, " --duration=110s"),
+        # 5 loops took 20 s, of which 12 count: 58 s are 14.5 loops. 400 requests took 20 s: 58 s are 1,160.
+        ({"duration_s": None, "loops": 5}, 12, 20, 5000, " --loops=15"),
+        ({"duration_s": 600.0, "loops": None, "requests": 400}, 12, 20, 400, " --requests=1200"),
+    ],
+)
+def test_levels_that_are_too_short_are_measured_again_with_what_makes_them_long_enough(
+    load, window_s, run_s, count, option
+):
+    run = run_of(100, SHORT, "too-short")
+    run = replace(
+        run,
+        record=replace(run.record, load=replace(run.record.load, **load)),
+        window=Window("all", 1, 1 + window_s, window_s, run_s, is_steady=False),
+        figures=replace(run.figures, sample_count=count),
+    )
+    longer = ("Measure levels that are long enough to judge", f"lth sweep --plan=tiny --users=1,2,4{option}")
+    assert steps_of(sweep_of((1, run), (5, run_of(100)))) == [longer]
+
+
 def test_the_next_step_fits_what_is_missing():
-    short = sweep_of((1, run_of(100, SHORT, "too-short")))
-    longer = ("Measure levels that are long enough to judge", "lth sweep --plan=tiny --users=1,2,4 --duration=51s")
-    assert steps_of(short) == [longer]
     undecided = sweep_of((1, run_of(318, count=27)))
     repeat = (
         "Repeat each level, to know how much single runs differ",
