@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import NamedTuple, Protocol
 
 from harness.base import units
 from harness.judge.account import AccountLine, line_of, same_work
 from harness.judge.account.same_work import DOUBT_RATIO, Work, lone_labels, moved_ratio, sides_of
 from harness.metrics.figures import is_of_http
-from harness.report.run_result import RunResult
+from harness.report.run_result import LabelResult, RunResult
 from harness.report.setup import load_text
 
 # The shares of the labels may differ by so much, beyond chance: half of the sum of their differences.
@@ -59,6 +60,38 @@ class OtherWork:
         return _shortened([*self.of_labels.values()]) if self.of_labels else ()
 
 
+class HasLabels(Protocol):
+    """A run with its labels."""
+
+    @property
+    def labels(self) -> Sequence[LabelResult]:
+        """The labels of its main load."""
+
+
+def other_labels(baseline: Sequence[HasLabels], contender: Sequence[HasLabels]) -> tuple[str, ...]:
+    """Return how the labels of two sides and their shares differ, as texts; empty when they do not."""
+    sides = (Work(_counts(baseline)), Work(_counts(contender)))
+    if not all(side.sample_count for side in sides):
+        return ()
+    return _lone(*sides).texts or tuple(_mix(*sides, _averages_ms(baseline)))
+
+
+class _Lone(NamedTuple):
+    """The labels that only one side has, their shares of each side's samples, and a text where they matter."""
+
+    gone: Sequence[str]
+    shares: Sequence[float]
+    texts: tuple[str, ...]
+
+
+def _lone(baseline: Work, contender: Work) -> _Lone:
+    gone, new = lone_labels(baseline, contender), lone_labels(contender, baseline)
+    shares = [sum(map(baseline.share, gone)), sum(map(contender.share, new))]
+    texts = [*(f"{label}: {_samples(baseline.sample_counts[label])} → none" for label in gone),
+             *(f"{label}: none → {_samples(contender.sample_counts[label])}" for label in new)]  # fmt: skip
+    return _Lone(gone, shares, _shortened(texts) if max(shares) > DOUBT_RATIO else ())
+
+
 def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
     """Return how the work of two sides differs."""
     sides = (Work(_counts(baseline)), Work(_counts(contender)))
@@ -66,19 +99,15 @@ def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     if not all(side.sample_count for side in sides):
         return OtherWork(of_all=of_all)
     of_labels = dict(_answers(baseline, contender, sides))
-    gone, new = lone_labels(*sides), lone_labels(*reversed(sides))
-    shares = [sum(map(side.share, labels)) for side, labels in zip(sides, (gone, new), strict=True)]
-    texts = [*(f"{label}: {_samples(sides[0].sample_counts[label])} → none" for label in gone),
-             *(f"{label}: none → {_samples(sides[1].sample_counts[label])}" for label in new)]  # fmt: skip
-    if max(shares) <= DOUBT_RATIO:
+    gone, shares, shortened = _lone(*sides)
+    if not shortened:
         return OtherWork((), (), tuple(_mix(*sides, _averages_ms(baseline))), of_all, of_labels)
     # A renamed label is gone on one side and new on the other.
     is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
-    shortened = _shortened(texts)
     return OtherWork(shortened if is_lost else (), tuple(gone) if is_lost else (), shortened, of_all, of_labels)
 
 
-def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
+def _counts(side: Sequence[HasLabels]) -> Mapping[str, int]:
     """Return the samples of each request in all runs of a side; empty when a count is unknown."""
     counts: dict[str, int] = {}
     for label in (label for run in side for label in run.labels if not (label.is_transaction or label.is_job)):
@@ -88,7 +117,7 @@ def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
     return {label: count for label, count in counts.items() if count}
 
 
-def _averages_ms(side: Sequence[RunResult]) -> Mapping[str, float]:
+def _averages_ms(side: Sequence[HasLabels]) -> Mapping[str, float]:
     """Return the average (ms) of each label in the runs of a side."""
     values: dict[str, list[float]] = {}
     for label in (label for run in side for label in run.labels if label.average_ms is not None):

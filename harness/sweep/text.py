@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
+from harness.compare.same_work import other_labels
 from harness.judge.account import one_state
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import (
@@ -221,6 +222,7 @@ def doubts_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
         *dict.fromkeys(note for record in sweep.records for note in record.plan_notes),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
+        *_of_work(sweep),
         *([drift.text] if (drift := drift_of(sweep)) else []),
         *_of_answer(sweep, analysis),
         *(f"The runs differ in {name}: {', '.join(values)}." for name, values in differing(sweep).items()),
@@ -260,6 +262,14 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {levels_text(stopped)} are not counted."
+
+
+def _of_work(sweep: Sweep) -> Iterator[str]:
+    """Yield the levels whose labels, or shares of them, are not those of the first level: TOTAL is of other work."""
+    levels = [level for level in sweep.levels if level.counted and not sweep.label]
+    found = [(level, text) for level in levels[1:] for text in other_labels(levels[0].counted, level.counted)]
+    for where, text in _alike(found):
+        yield f"At {where} the work is not that at {levels[0].text}: {text}. Compare label by label."
 
 
 def _alike(texts: Iterable[tuple[Level, str]]) -> Iterator[tuple[str, str]]:
