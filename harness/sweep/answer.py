@@ -9,6 +9,7 @@ from harness.base.command import Command, changed_command
 from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
+from harness.judge.account import asked_offered
 from harness.judge.longer import LongerOption, least_window_s, longer_option
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
@@ -204,7 +205,7 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         larger = "" if record.state == RUNNING else " with a larger --max"
         yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
-    if short := [run for run in sweep.runs if too_short.WARNING.code in run.warning_codes]:
+    if short := [run for run in sweep.runs if _is_short(run)]:
         options = [one for run in short if (one := _longer(run))]
         text = "Measure levels that are long enough to judge"
         longest = max(options, key=lambda one: one.value, default=None)
@@ -238,6 +239,12 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         yield NextStep(
             "Search for the limit between these levels", str(Command.of("capacity", **_same(record), **bounds))
         )
+
+
+def _is_short(run: LevelRun) -> bool:
+    """Return whether a longer run would do: it was too short, and not because its users or its data ended early."""
+    is_cut = run.is_invalid or asked_offered.LINE.code in run.warning_codes
+    return too_short.WARNING.code in run.warning_codes and not is_cut
 
 
 def _longer(run: LevelRun) -> LongerOption | None:

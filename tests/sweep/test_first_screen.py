@@ -218,6 +218,11 @@ def test_levels_that_are_too_short_are_measured_again_with_what_makes_them_long_
     )
     longer = ("Measure levels that are long enough to judge", f"lth sweep --plan=tiny --users=1,2,4{option}")
     assert steps_of(sweep_of((1, run), (5, run_of(100)))) == [longer]
+    ended = replace(run, verdict=lost(100).verdict)
+    see = ("See why the run with 5 users is INVALID", "lth open tiny/run-07_1")
+    assert steps_of(sweep_of((1, run_of(100)), (5, ended))) == [see]
+    left_early = replace(run, warnings=(*run.warnings, RunWarning("asked-offered", "Two users left early.")))
+    assert longer not in steps_of(sweep_of((1, left_early), (5, run_of(100))))
 
 
 def test_the_next_step_fits_what_is_missing():
