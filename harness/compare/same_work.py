@@ -16,6 +16,7 @@ from harness.base import units
 from harness.judge.account import AccountLine, line_of, same_work
 from harness.judge.account.same_work import DOUBT_RATIO, Work, lone_labels, moved_ratio, sides_of
 from harness.metrics.figures import is_of_http
+from harness.plan.load import CLOSED
 from harness.report.run_result import LabelResult, RunResult
 from harness.report.setup import load_text
 
@@ -180,8 +181,9 @@ def _by_class(counts: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
-    """Yield that files without a record had other loads; of runs the records are compared."""
-    if all(run.run for run in (*baseline, *contender)):
+    """Yield that files without a record had other loads; of runs the records are compared, which lack timers."""
+    is_of_runs = all(run.run for run in (*baseline, *contender))
+    if is_of_runs and not _is_edited(baseline, contender):
         return
     users = [[run.users for run in side if run.users] for side in (baseline, contender)]
     rates = [
@@ -196,16 +198,24 @@ def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iter
     is_other = abs(after / before - 1) > _LOAD_MOST
     # In an open load the users follow the response times: then the throughput does not follow the users.
     is_cause = is_constant or (abs(rate_ratio - 1) > _LOAD_MOST and (rate_ratio > 1) == (after > before))
-    if is_other and is_cause:
+    if is_other and is_cause and not is_of_runs:
         yield f"another load: {' → '.join(f'{count:.1f}'.removesuffix('.0') for count in (before, after))} active users"
     elif is_constant and not is_other and abs(rate_ratio - 1) > _LOAD_MOST:
-        yield from _pauses(baseline, contender)
+        yield from _pauses(baseline, contender, is_slower=rate_ratio < 1)
 
 
-def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+def _is_edited(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> bool:
+    """Return whether closed loads of the sides have other files of the plan or properties: perhaps other timers."""
+    records = [[run.run for run in side if run.run] for side in (baseline, contender)]
+    sides = [{(run.source_hashes.get("plan"), str(run.properties)) for run in side} for side in records]
+    is_closed = all(run.load.model == CLOSED and not run.load.loads for side in records for run in side)
+    return is_closed and not sides[0] & sides[1]
+
+
+def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult], *, is_slower: bool) -> Iterator[str]:
     """Yield that constant users of one side paused longer: by Little's law, what is left of their time per request.
 
-    A system that becomes slower changes the response times alone.
+    A system that becomes slower changes the response times alone, and shortens the pauses of a timer that paces users.
     """
     rounds_ms, pauses_ms = [], []
     for side in (baseline, contender):
@@ -218,7 +228,8 @@ def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> It
             return
         rounds_ms.append(fmean(round_ms for round_ms, _ in known))
         pauses_ms.append(fmean(round_ms - average_ms for round_ms, average_ms in known))
-    if abs(pauses_ms[1] - pauses_ms[0]) > _LOAD_MOST * max(rounds_ms):
+    is_cause = (pauses_ms[1] > pauses_ms[0]) == is_slower
+    if is_cause and abs(pauses_ms[1] - pauses_ms[0]) > _LOAD_MOST * max(rounds_ms):
         shown = " → ".join(units.average_text(max(0.0, ms)) for ms in pauses_ms)
         yield f"another load: users paused for {shown} ms per request"
 
