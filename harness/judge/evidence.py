@@ -251,7 +251,7 @@ def of_least_samples_s(evidence: Evidence) -> int:
 
 def longer(evidence: Evidence, window_s: int) -> str:
     """Return the sentence with the duration, or the requests, of a run that has a window of `window_s`."""
-    found = longer_option(evidence.run.load, evidence.window, window_s) if evidence.run else None
-    if found is None or found.name == "loops":
+    option = longer_option(evidence.run.load, evidence.window, window_s) if evidence.run else None
+    if option is None or option.name == "loops":
         return "Run longer."
-    return f"Run again with --{found.name}={found.text}."
+    return f"Run again with --{option.name}={option.text}."
