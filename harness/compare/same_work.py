@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+from typing import NamedTuple, Protocol
 
 from harness.base import units
 from harness.judge.account import AccountLine, line_of, same_work
 from harness.judge.account.same_work import DOUBT_RATIO, Work, lone_labels, moved_ratio, sides_of
 from harness.metrics.figures import is_of_http
-from harness.report.run_result import RunResult
+from harness.plan.load import CLOSED
+from harness.report.run_result import LabelResult, RunResult
 from harness.report.setup import load_text
 
 # The shares of the labels may differ by so much, beyond chance: half of the sum of their differences.
@@ -59,6 +61,38 @@ class OtherWork:
         return _shortened([*self.of_labels.values()]) if self.of_labels else ()
 
 
+class HasLabels(Protocol):
+    """A run with its labels."""
+
+    @property
+    def labels(self) -> Sequence[LabelResult]:
+        """The labels of its main load."""
+
+
+def other_labels(baseline: Sequence[HasLabels], contender: Sequence[HasLabels]) -> tuple[str, ...]:
+    """Return how the labels of two sides and their shares differ, as texts; empty when they do not."""
+    sides = (Work(_counts(baseline)), Work(_counts(contender)))
+    if not all(side.sample_count for side in sides):
+        return ()
+    return _lone(*sides).texts or tuple(_mix(*sides, _averages_ms(baseline)))
+
+
+class _Lone(NamedTuple):
+    """The labels that only one side has, their shares of each side's samples, and a text where they matter."""
+
+    gone: Sequence[str]
+    shares: Sequence[float]
+    texts: tuple[str, ...]
+
+
+def _lone(baseline: Work, contender: Work) -> _Lone:
+    gone, new = lone_labels(baseline, contender), lone_labels(contender, baseline)
+    shares = [sum(map(baseline.share, gone)), sum(map(contender.share, new))]
+    texts = [*(f"{label}: {_samples(baseline.sample_counts[label])} → none" for label in gone),
+             *(f"{label}: none → {_samples(contender.sample_counts[label])}" for label in new)]  # fmt: skip
+    return _Lone(gone, shares, _shortened(texts) if max(shares) > DOUBT_RATIO else ())
+
+
 def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
     """Return how the work of two sides differs."""
     sides = (Work(_counts(baseline)), Work(_counts(contender)))
@@ -66,19 +100,15 @@ def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     if not all(side.sample_count for side in sides):
         return OtherWork(of_all=of_all)
     of_labels = dict(_answers(baseline, contender, sides))
-    gone, new = lone_labels(*sides), lone_labels(*reversed(sides))
-    shares = [sum(map(side.share, labels)) for side, labels in zip(sides, (gone, new), strict=True)]
-    texts = [*(f"{label}: {_samples(sides[0].sample_counts[label])} → none" for label in gone),
-             *(f"{label}: none → {_samples(sides[1].sample_counts[label])}" for label in new)]  # fmt: skip
-    if max(shares) <= DOUBT_RATIO:
+    gone, shares, shortened = _lone(*sides)
+    if not shortened:
         return OtherWork((), (), tuple(_mix(*sides, _averages_ms(baseline))), of_all, of_labels)
     # A renamed label is gone on one side and new on the other.
     is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
-    shortened = _shortened(texts)
     return OtherWork(shortened if is_lost else (), tuple(gone) if is_lost else (), shortened, of_all, of_labels)
 
 
-def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
+def _counts(side: Sequence[HasLabels]) -> Mapping[str, int]:
     """Return the samples of each request in all runs of a side; empty when a count is unknown."""
     counts: dict[str, int] = {}
     for label in (label for run in side for label in run.labels if not (label.is_transaction or label.is_job)):
@@ -88,7 +118,7 @@ def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
     return {label: count for label, count in counts.items() if count}
 
 
-def _averages_ms(side: Sequence[RunResult]) -> Mapping[str, float]:
+def _averages_ms(side: Sequence[HasLabels]) -> Mapping[str, float]:
     """Return the average (ms) of each label in the runs of a side."""
     values: dict[str, list[float]] = {}
     for label in (label for run in side for label in run.labels if label.average_ms is not None):
@@ -151,8 +181,9 @@ def _by_class(counts: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
-    """Yield that files without a record had other loads; of runs the records are compared."""
-    if all(run.run for run in (*baseline, *contender)):
+    """Yield that files without a record had other loads; of runs the records are compared, which lack timers."""
+    is_of_runs = all(run.run for run in (*baseline, *contender))
+    if is_of_runs and not _is_edited(baseline, contender):
         return
     users = [[run.users for run in side if run.users] for side in (baseline, contender)]
     rates = [
@@ -167,16 +198,24 @@ def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iter
     is_other = abs(after / before - 1) > _LOAD_MOST
     # In an open load the users follow the response times: then the throughput does not follow the users.
     is_cause = is_constant or (abs(rate_ratio - 1) > _LOAD_MOST and (rate_ratio > 1) == (after > before))
-    if is_other and is_cause:
+    if is_other and is_cause and not is_of_runs:
         yield f"another load: {' → '.join(f'{count:.1f}'.removesuffix('.0') for count in (before, after))} active users"
     elif is_constant and not is_other and abs(rate_ratio - 1) > _LOAD_MOST:
-        yield from _pauses(baseline, contender)
+        yield from _pauses(baseline, contender, is_slower=rate_ratio < 1)
 
 
-def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+def _is_edited(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> bool:
+    """Return whether closed loads of the sides have other files of the plan or properties: perhaps other timers."""
+    records = [[run.run for run in side if run.run] for side in (baseline, contender)]
+    sides = [{(run.source_hashes.get("plan"), str(run.properties)) for run in side} for side in records]
+    is_closed = all(run.load.model == CLOSED and not run.load.loads for side in records for run in side)
+    return is_closed and not sides[0] & sides[1]
+
+
+def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult], *, is_slower: bool) -> Iterator[str]:
     """Yield that constant users of one side paused longer: by Little's law, what is left of their time per request.
 
-    A system that becomes slower changes the response times alone.
+    A system that becomes slower changes the response times alone, and shortens the pauses of a timer that paces users.
     """
     rounds_ms, pauses_ms = [], []
     for side in (baseline, contender):
@@ -189,7 +228,8 @@ def _pauses(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> It
             return
         rounds_ms.append(fmean(round_ms for round_ms, _ in known))
         pauses_ms.append(fmean(round_ms - average_ms for round_ms, average_ms in known))
-    if abs(pauses_ms[1] - pauses_ms[0]) > _LOAD_MOST * max(rounds_ms):
+    is_cause = (pauses_ms[1] > pauses_ms[0]) == is_slower
+    if is_cause and abs(pauses_ms[1] - pauses_ms[0]) > _LOAD_MOST * max(rounds_ms):
         shown = " → ".join(units.average_text(max(0.0, ms)) for ms in pauses_ms)
         yield f"another load: users paused for {shown} ms per request"
 

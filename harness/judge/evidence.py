@@ -5,18 +5,17 @@ Each function below the dataclass yields the values for one text per case found,
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
+from harness.judge.longer import least_samples_s, longer_option
 from harness.judge.users_counted import counts_by_label
 from harness.metrics.histogram import Histogram
 from harness.metrics.load_seconds import spells_of
 from harness.metrics.threads import NO_ROWS, ThreadEvidence
-from harness.metrics.window import LEAST_SAMPLES
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
 from harness.run.telemetry.clock_steps import watches_clock
@@ -51,8 +50,6 @@ GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
 COARSE_CLOCK_MS = 5
 # A longer duration is proposed in these steps.
-_ROUND_S = 10
-_ROUND_REQUESTS = 100
 LABELS_NAMED = 5
 _GAPS_NAMED = 3
 
@@ -249,21 +246,12 @@ def stall_values(evidence: Evidence) -> Values:
 
 def of_least_samples_s(evidence: Evidence) -> int:
     """Return how long (s) the window must be for enough samples; 0 if that is not known."""
-    count = evidence.load.sample_count if evidence.load else 0
-    return math.ceil(LEAST_SAMPLES * evidence.window.length_s / count) if count else 0
+    return least_samples_s(evidence.window, evidence.load.sample_count if evidence.load else 0)
 
 
 def longer(evidence: Evidence, window_s: int) -> str:
     """Return the sentence with the duration, or the requests, of a run that has a window of `window_s`."""
-    load, window = evidence.run.load if evidence.run else None, evidence.window
-    if not load or load.loads:
+    option = longer_option(evidence.run.load, evidence.window, window_s) if evidence.run else None
+    if option is None or option.name == "loops":
         return "Run longer."
-    whole_s = window.run_s + window_s - window.length_s
-    is_of_duration = load.duration_s is not None and window.run_s >= load.duration_s
-    if load.requests and window.run_s and not is_of_duration:  # they ended the run, and would end it again
-        requests = load.requests * whole_s / window.run_s
-        return f"Run again with --requests={_ROUND_REQUESTS * math.ceil(requests / _ROUND_REQUESTS)}."
-    if not load.duration_s:
-        return "Run longer."
-    longer_s = load.duration_s + window_s - window.length_s
-    return f"Run again with --duration={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
+    return f"Run again with --{option.name}={option.text}."

@@ -9,6 +9,7 @@ from typing import Any
 from harness.base import units
 from harness.base.config import NUMBER, check_keys, within
 from harness.base.errors import UsageError
+from harness.metrics.figures import TOTAL
 from harness.metrics.metric import ERRORS, Metric, all_metrics, parse_metric
 from harness.plan.goal import EACH_AVERAGE, Goal, GoalRule, limit_keys, metric_text, option_metrics
 
@@ -32,7 +33,7 @@ def parse_goal(text: str, where: str) -> Goal:
     """Return the goals of a text: conditions with commas between them, each of TOTAL or of `label:`.
 
     `<` and `<=` both mean at most, `>` and `>=` at least. A label is a label or a regular expression; one with a comma
-    is put in double quotes. UsageError, which begins with `where`, for anything else.
+    is put in double quotes, and one that is TOTAL, too. UsageError, which begins with `where`, for anything else.
     """
     rules = [_condition(part, f"{where}={text}") for part in _PARTS.findall(text) if part.strip()]
     if not rules:
@@ -44,12 +45,17 @@ def _condition(part: str, where: str) -> GoalRule:
     match = _CONDITION.fullmatch(part)
     if match is None:
         raise UsageError(f"{where}: {part.strip()} is no condition", _EXAMPLE)
-    label = match["quoted"] if match["quoted"] is not None else match["label"]
+    label = match["quoted"] if match["quoted"] is not None else _none_if_total(match["label"])
     metric = parse_metric(" ".join(match["metric"].lower().split()), f"{where}:", all_metrics())
     if not match["value"]:
         raise UsageError(f"{where}: {match['metric']} has no limit", _EXAMPLE)
     limit = parse_limit(metric, match["value"], f"{where}: {metric_text(metric)}")
     return GoalRule(metric.key, label, **{"max" if match["sign"].startswith("<") else "min": limit})
+
+
+def _none_if_total(label: str | None) -> str | None:
+    """Return None, which means TOTAL, for the name that reports print for it."""
+    return None if label == TOTAL else label
 
 
 def parse_limit(metric: Metric, text: str, name: str) -> float:
@@ -128,7 +134,7 @@ def _label(table: Mapping[str, Any], where: str) -> str | None:
     label = table.get("label")
     if label is not None and (not isinstance(label, str) or not label.strip()):
         raise UsageError(f"{where}: label = {label!r}", "give a label or a regular expression")
-    return label
+    return _none_if_total(label)
 
 
 def resolve_goal(given: Mapping[str, str | None], default: Goal) -> Goal:

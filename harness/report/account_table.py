@@ -37,15 +37,18 @@ def accounts_table(accounts: Mapping[str, Sequence[AccountLine]], title: str) ->
 def accounts_line(accounts: Mapping[str, Sequence[AccountLine]]) -> str:
     """Return the accounts of several runs in one line: which lines of which runs do not balance; empty without any.
 
-    Of the work of both sides it says why.
+    Of the work of both sides it says why, at the first level of a sweep.
     """
     known = {name: lines for name, lines in accounts.items() if lines}
     off: dict[str, list[str]] = {}
+    why = ""
     for name, lines in known.items():
         for line in lines:
             if line.balance in (Balance.DOUBT, Balance.INVALID):
-                why = f": {line.text}" if line.code == same_work.LINE.code else ""
-                off.setdefault(f"{line.title}: {line.balance.value}{why}", []).extend([] if why else [name])
+                is_of_sides = line.code == same_work.LINE.code
+                why = why or (f": {line.text}" if is_of_sides else "")
+                key = f"{line.title}: {line.balance.value}{why if is_of_sides else ''}"
+                off.setdefault(key, []).extend([] if is_of_sides else [name])
     if not known:
         return ""
     found = "; ".join(f"{what} of {', '.join(names)}" if names else what for what, names in off.items())

@@ -39,7 +39,7 @@ from harness.run.packing import packing
 from harness.run.parts.drive import PartMachines, PartsEnd
 from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, held_jmeter, now, prepare
-from harness.run.record import FINISHED, RunRecord, WarmUpRecord
+from harness.run.record import FINISHED, SYSTEM_DIED, RunRecord, WarmUpRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.request import Request
 from harness.run.reserve import reserved
@@ -276,7 +276,7 @@ def _failures(system: Supervisor | None, parts: PartMachines | None, guardian: G
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     ended = system.check() if system else ()
-    died = tuple(f"{process.name} died during the run: it {jmeter.ending_text(process.exit_code)}" for process in ended)
+    died = tuple(f"{process.name} {SYSTEM_DIED}: it {jmeter.ending_text(process.exit_code)}" for process in ended)
     return died + (parts.failures() if parts else ())
 
 

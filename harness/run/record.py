@@ -23,6 +23,8 @@ FORMAT_VERSION = 1
 # By recorder, of which all is known if it is absent: pairs of a process and why what it did is not known.
 Unknown = Mapping[str, tuple[tuple[str, str], ...]]
 RUNNING, FINISHED = "running", "finished"
+# In the reason of a run that a process of its system did not survive.
+SYSTEM_DIED = "died during the run"
 # The key of the HTTP sampler in `versions`.
 SAMPLER = "HTTP sampler"
 # The types of fields that few records have.

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
+from harness.judge.account import Balance, asked_offered
+from harness.judge.goals import MOSTLY_ERRORS_RATIO
 from harness.judge.warnings import distinct
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.goal import Goal, GoalRule, goal_options, metric_text
+from harness.run.record import SYSTEM_DIED
 from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
@@ -129,7 +132,8 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> SweepAnswer:
 def outcome(level: Level, goal: Goal) -> SweepOutcome:
     """Return whether a level is within the goal: more than half of its runs are. An INVALID run is not.
 
-    A level is undecided when a run is DOUBTFUL, or when the 95 % interval of a time contains the goal.
+    A level is undecided when a run is DOUBTFUL, or INVALID for a reason that is not the system's, or when the 95 %
+    interval of a time contains the goal.
     """
     of_runs = _of_runs(level, goal)
     if of_runs.is_within is None or level.invalid:
@@ -176,6 +180,21 @@ def _of_run(run: LevelRun, goal: Goal) -> SweepOutcome:
     return SweepOutcome(None, (*of_figures.reasons, *unknown)) if unknown else of_figures
 
 
+def is_failure(run: LevelRun, goal: Goal) -> bool:
+    """Return whether an INVALID run shows that the system is beyond its limit: it failed, died, or was too slow.
+
+    It was too slow when fewer users than requested miss a time. A run that lost its users, its rows or its clock by
+    itself shows nothing: its data ended, or its load generator did.
+    """
+    errors, limit = run.figures.error_ratio, goal.error_ratio
+    if errors is not None and errors > min(MOSTLY_ERRORS_RATIO, 1.0 if limit is None else limit):
+        return True
+    if run.record and any(SYSTEM_DIED in reason for reason in run.record.stop_reasons):
+        return True
+    off = [line.code for line in run.account if line.balance is Balance.INVALID]
+    return off == [asked_offered.LINE.code] and _of_figures(run.figures, goal).is_within is False
+
+
 def _of_runs(level: Level, goal: Goal) -> SweepOutcome:
     """Return the outcome by the values of the runs, without regard to their confidence intervals."""
     if not level.counted and not level.invalid:
@@ -186,7 +205,12 @@ def _of_runs(level: Level, goal: Goal) -> SweepOutcome:
         return SweepOutcome(True)
     if level.invalid:
         are = f"{len(level.invalid)} of {run_count} runs {'is' if len(level.invalid) == 1 else 'are'}"
-        return SweepOutcome(False, ("the run is INVALID" if run_count == 1 else f"{are} INVALID",))
+        what = "the run is INVALID" if run_count == 1 else f"{are} INVALID"
+        failed = [run for run in level.invalid if is_failure(run, goal)]
+        if 2 * (len(failed) + sum(run.is_within is False for run in outcomes)) >= run_count:
+            return SweepOutcome(False, (what,))
+        why = distinct(why for run in level.invalid if run not in failed and run.verdict for why in run.verdict.reasons)
+        return SweepOutcome(None, (f"{what} ({'; '.join(why)})",))
     if unknown := next((run for run in outcomes if run.is_within is None), None):
         return unknown
     if run_count == 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
@@ -10,16 +9,18 @@ from harness.base.command import Command, changed_command
 from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
+from harness.judge.account import asked_offered
+from harness.judge.longer import LongerOption, least_window_s, longer_option
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import too_short
 from harness.metrics.metric import ERRORS
-from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import goal_names
 from harness.report.first_screen import shortest
-from harness.sweep.analysis import SweepAnalysis, SweepAnswer, outcome
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.analysis import SweepAnalysis, SweepAnswer, is_failure, outcome
+from harness.sweep.drift import drift_of
+from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.setting_findings import contrasts, goal_finding, setting_answers
 
@@ -71,11 +72,21 @@ def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
     is_unknown = answer.users is None and not answer.is_missed
     if is_unknown and (analysis.best_users is None or analysis.goal not in (None, Goal())):
         return CANNOT_TELL
-    return DOUBTFUL if is_unknown and _is_best_doubtful(sweep, analysis) else FOUND
+    return DOUBTFUL if is_unknown and _best_doubt(sweep, analysis) else FOUND
 
 
-def _is_best_doubtful(sweep: Sweep, analysis: SweepAnalysis) -> bool:
-    return any(level.doubtful for level in sweep.levels if level.users == analysis.best_users)
+def _best_doubt(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return why the best throughput may be another: its run, the next level or all runs are in doubt; else empty."""
+    best = [level for level in sweep.levels if level.users == analysis.best_users]
+    above = [level for level in sweep.levels if level.users > (analysis.best_users or 0)][:1]
+    if any(level.doubtful for level in best):
+        return f", in a {DOUBTFUL} run"
+    for level in above:
+        if any(not is_failure(run, Goal()) for run in level.invalid):
+            return f"; {_users(level.users)}: {INVALID}"
+        if level.doubtful:
+            return f"; {_users(level.users)}: {DOUBTFUL}"
+    return f", but {drift.brief}" if (drift := drift_of(sweep)) else ""
 
 
 def _answers(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
@@ -111,8 +122,8 @@ def _best(sweep: Sweep, analysis: SweepAnalysis) -> str:
     if analysis.best_users is None:
         return "throughput is unknown"
     best = f"best throughput {units.rate_text(analysis.best_rate_per_s)} req/s at {_users(analysis.best_users)}"
-    if _is_best_doubtful(sweep, analysis):
-        return f"{best}, in a {DOUBTFUL} run"
+    if doubt := _best_doubt(sweep, analysis):
+        return f"{best}{doubt}"
     return f"{best}; no goal was given" if analysis.goal in (None, Goal()) else best
 
 
@@ -174,7 +185,13 @@ def _undecided(levels: Sequence[Level], answer: SweepAnswer) -> str:
         which = every if doubtful == count else f"{doubtful} of {count} runs"
         return f"{which} with {_users(users)} {'was' if doubtful == 1 else 'were'} too short or disturbed"
     if not count:
-        return f"no run with {_users(users)} was completed"
+        invalid = {0: "", 1: "the run", 2: "both runs"}.get(len(level.invalid), f"all {len(level.invalid)} runs")
+        are = "is" if len(level.invalid) == 1 else "are"
+        return (
+            f"{invalid} with {_users(users)} {are} {INVALID}"
+            if invalid
+            else f"no run with {_users(users)} was completed"
+        )
     if answer.reasons[0].endswith("unknown"):
         return f"at {_users(users)} {answer.reasons[0]}"
     return f"{_users(users)} {'is' if users == 1 else 'are'} too close to the goal for this number of samples"
@@ -188,10 +205,16 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         larger = "" if record.state == RUNNING else " with a larger --max"
         yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
-    if short := [run for run in sweep.runs if too_short.WARNING.code in run.warning_codes]:
-        ramp_s = max((run.record.load.ramp_s for run in short if run.record), default=0.0)
-        duration = f"{math.ceil(ramp_s + STEADY_LEAST_S)}s"
-        yield NextStep("Measure levels that are long enough to judge", _changed(record, duration=duration))
+    if short := [run for run in sweep.runs if _is_short(run)]:
+        options = [one for run in short if (one := _longer(run))]
+        text = "Measure levels that are long enough to judge"
+        longest = max(options, key=lambda one: one.value, default=None)
+        yield NextStep(text, _changed(record, **{longest.name: longest.text}) if longest else "")
+        return
+    if undecided := [level for level in sweep.levels if is_undecided(analysis) and _is_not_measured(level, analysis)]:
+        yield NextStep(
+            f"See why the run with {undecided[0].text} is {INVALID}", f"lth open {undecided[0].runs[0].name}"
+        )
         return
     is_repeatable = record.kind != CAPACITY and record.repeat == 1
     if is_repeatable and (sweep.is_of_setting or is_undecided(analysis)):
@@ -216,6 +239,25 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         yield NextStep(
             "Search for the limit between these levels", str(Command.of("capacity", **_same(record), **bounds))
         )
+
+
+def _is_short(run: LevelRun) -> bool:
+    """Return whether a longer run would do: it was too short, and not because its users or its data ended early."""
+    is_cut = run.is_invalid or asked_offered.LINE.code in run.warning_codes
+    return too_short.WARNING.code in run.warning_codes and not is_cut
+
+
+def _longer(run: LevelRun) -> LongerOption | None:
+    """Return what makes a run long enough; None where that is not known."""
+    if not run.record or not run.window:
+        return None
+    return longer_option(run.record.load, run.window, least_window_s(run.window, run.figures.sample_count or 0))
+
+
+def _is_not_measured(level: Level, analysis: SweepAnalysis) -> bool:
+    """Return whether all runs of a level are INVALID, and that is not the system's limit."""
+    goal = analysis.goal or Goal()
+    return bool(level.invalid) and not level.counted and not all(is_failure(run, goal) for run in level.invalid)
 
 
 def _changed(record: SweepRecord, **values: str) -> str:

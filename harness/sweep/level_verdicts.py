@@ -14,6 +14,7 @@ from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESS
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.decision import compare
 from harness.compare.sources import read_result
+from harness.judge.account import AccountLine
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
@@ -86,12 +87,24 @@ def compare_results(
         is_doubtful = not anyway and any(run.is_doubtful for run in (*baseline_results[key], *contender_results[key]))
         reason = "; ".join(level_comparison.reasons)
         verdicts.append(
-            LevelVerdict(key.users, level_comparison.verdict, reason, is_repeated, is_doubtful, key.setting)
+            LevelVerdict(
+                key.users,
+                level_comparison.verdict,
+                reason,
+                is_repeated,
+                is_doubtful,
+                key.setting,
+                next(iter(level_comparison.work), ""),
+            )
         )
     warnings = warnings_of(
         [run for side in (baseline_results, contender_results) for runs in side.values() for run in runs]
     )
-    comparison = replace(comparison, verdicts=tuple(verdicts), warnings=tuple(warnings))
+    accounts: dict[str, Sequence[AccountLine]] = {}
+    for key, level_comparison in levels_compared.items():
+        accounts |= level_comparison.accounts
+        accounts |= {f"both sides, {key.text}": [line]} if (line := level_comparison.same_work) else {}
+    comparison = replace(comparison, verdicts=tuple(verdicts), warnings=tuple(warnings), accounts=accounts)
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, baseline_results, contender_results)
 
 
@@ -129,7 +142,8 @@ class _Decision(NamedTuple):
 def with_verdict(comparison: SweepComparison, thresholds: Thresholds) -> SweepComparison:
     """Return the comparison with the verdict over all levels and its reason.
 
-    A level with a DOUBTFUL run is excluded: the other levels may show a regression, but not that nothing has changed.
+    A level with a DOUBTFUL run, or with other work of the sides, is excluded: the other levels may show a regression,
+    but not that nothing has changed.
     """
     decision = _decide(comparison, thresholds)
     return replace(comparison, verdict=decision.verdict, reason=decision.reason)
@@ -145,7 +159,9 @@ def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
     repeated = [level.key for level in regressed if level.is_repeated]
     if repeated or 2 * len(regressed) > len(levels):
         return _Decision(REGRESSED, f"at {_listed(repeated or [level.key for level in regressed])}")
-    intervals = {figure.figure: _interval(figure, thresholds.alpha, doubtful) for figure in comparison.figures}
+    other_work = [level for level in levels if level.other_work and not level.is_doubtful]
+    left_out = [*doubtful, *(level.key for level in other_work)]
+    intervals = {figure.figure: _interval(figure, thresholds.alpha, left_out) for figure in comparison.figures}
     known = {name: found for name, found in intervals.items() if found and name in _JUDGED}
     limits = {name: thresholds.of(_JUDGED[name]) for name in known}
     worse = {name: found.as_regression(name) for name, found in known.items()}
@@ -153,6 +169,8 @@ def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
         return _Decision(REGRESSED, "; ".join(_text(name, known[name]) for name in certain))
     if doubtful:
         return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
+    if other_work:
+        return _Decision(CANNOT_TELL, f"at {_listed([one.key for one in other_work])} {other_work[0].other_work}")
     if known and not regressed and all(found.high_ratio < limits[name] for name, found in worse.items()):
         return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
     if levels and all(level.verdict in (OK, BETTER) for level in levels):

@@ -19,6 +19,7 @@ from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.batch_means import Between
 from harness.metrics.metric import Table, metrics_of
+from harness.metrics.window import Window
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
 from harness.report.run_result import LabelResult, RunResult
@@ -116,6 +117,12 @@ class LevelRun:
     recorded: tuple[RecordedUse, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
     account: tuple[AccountLine, ...] = ()
+    window: Window | None = None
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether it is INVALID."""
+        return self.verdict is not None and self.verdict.state == INVALID
 
     @property
     def warning_codes(self) -> tuple[str, ...]:
@@ -200,7 +207,7 @@ class Level:
     @property
     def invalid(self) -> tuple[LevelRun, ...]:
         """The runs that are INVALID."""
-        return tuple(run for run in self.runs if run.verdict is not None and run.verdict.state == INVALID)
+        return tuple(run for run in self.runs if run.is_invalid)
 
     @property
     def doubtful(self) -> tuple[LevelRun, ...]:
@@ -292,6 +299,7 @@ def level_run(result: RunResult) -> LevelRun:
         recorded=result.recorded,
         databases=result.databases,
         account=result.account,
+        window=result.window,
     )
 
 

@@ -10,8 +10,10 @@ from harness.base import units
 from harness.base.command import changed_command
 from harness.base.plain_text import one_line
 from harness.compare.comparison import CANNOT_TELL, REGRESSED
+from harness.judge.account import AccountLine
 from harness.judge.result import NextStep, Result
 from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
+from harness.report.account_table import accounts_line, accounts_table
 from harness.report.change_text import signed_text
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen, shortest
 from harness.report.markdown import image
@@ -72,6 +74,7 @@ def several_sweeps_report(
             for comparison in comparisons
         ],
         images=images[1:],
+        account_table=accounts_table(_accounts(comparisons), "run"),
         findings=[
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed
@@ -88,12 +91,17 @@ def printed_sweeps_screen(
     sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
 ) -> str:
     """Return the first screen of several sweeps for a terminal."""
-    names = [cell(sweep.name) for sweep in sweeps]
+    key_table = _key_table([cell(sweep.name) for sweep in sweeps], sweeps, analyses, comparisons)
     return printed_screen(
         result_of_sweeps(sweeps, analyses, comparisons),
-        table=_key_table(names, sweeps, analyses, comparisons),
+        table="\n\n".join(filter(None, (key_table, accounts_line(_accounts(comparisons))))),
         weakened_by=_doubts(sweeps, analyses, comparisons)[:WEAKENED_MOST],
     )
+
+
+def _accounts(comparisons: Sequence[SweepComparison]) -> dict[str, Sequence[AccountLine]]:
+    """Return the accounts of all runs that were compared, and of both sides."""
+    return {name: lines for found in comparisons for name, lines in found.accounts.items()}
 
 
 def result_of_sweeps(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 from typing import ClassVar
 
 from harness.base.units import percent_text, plural, signed_percent
 from harness.compare.comparison import CANNOT_TELL, INVALID
+from harness.judge.account import AccountLine
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.plan.goal import metric_text
 from harness.report.first_screen import shortest
@@ -62,8 +63,8 @@ class FigureComparison:
 class LevelVerdict:
     """The verdict on a level's runs with its reason; `is_repeated` when both sides have several runs.
 
-    `is_doubtful` when a run is DOUBTFUL: the level is shown, but excluded from the verdict over all levels. `setting`
-    is as in Delta.
+    `is_doubtful` when a run is DOUBTFUL, `other_work` is how the work of the sides differs: such a level is shown, but
+    excluded from the verdict over all levels. `setting` is as in Delta.
     """
 
     users: int
@@ -72,7 +73,8 @@ class LevelVerdict:
     is_repeated: bool = False
     is_doubtful: bool = False
     setting: str = ""
-    optional: ClassVar = ("setting",)
+    other_work: str = ""
+    optional: ClassVar = ("setting", "other_work")
 
     @property
     def key(self) -> LevelKey:
@@ -86,8 +88,8 @@ class SweepComparison:
     a setting `only_base_settings` and `only_new_settings` its values.
     `is_doubtful` when a run of a common level is DOUBTFUL or INVALID.
 
-    When the runs were compared, too, `verdicts` has the levels, `verdict` and `reason` are those over all levels, and
-    `warnings` are those of the runs.
+    When the runs were compared, too, `verdicts` has the levels, `verdict` and `reason` are those over all levels,
+    `warnings` are those of the runs, and `accounts` are those of the runs by name, and of both sides by level.
     """
 
     base: str
@@ -102,8 +104,9 @@ class SweepComparison:
     only_base_settings: tuple[str, ...] = ()
     only_new_settings: tuple[str, ...] = ()
     is_doubtful: bool = False
+    accounts: Mapping[str, Sequence[AccountLine]] = field(default_factory=dict)
     json_keys: ClassVar = {"warnings": "caveats"}
-    optional: ClassVar = ("only_base_settings", "only_new_settings", "is_doubtful")
+    optional: ClassVar = ("only_base_settings", "only_new_settings", "is_doubtful", "accounts")
 
 
 def compare_sweeps(baseline: Sweep, contender: Sweep) -> SweepComparison:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
+from harness.compare.same_work import other_labels
 from harness.judge.account import one_state
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import (
@@ -16,6 +17,7 @@ from harness.judge.warnings import (
     without_numbers,
 )
 from harness.sweep.analysis import SweepAnalysis, outcome
+from harness.sweep.drift import drift_of
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY
 from harness.sweep.search import MOST_RUNS
@@ -65,7 +67,7 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
         return setting_findings(sweep.levels, analysis.goal)
     if analysis.best_users is None:
         return {"throughput": "unknown at all levels"}
-    return {
+    found = {
         "best throughput": f"{units.rate_text(analysis.best_rate_per_s)} req/s at {users_text([analysis.best_users])}",
         "plateau": _plateau(sweep, analysis),
         "cliff": _cliff(sweep, analysis),
@@ -73,6 +75,30 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
         "knee": _knee(analysis),
         "Universal Scalability Law": _usl(analysis, [level.users for level in sweep.levels]),
     }
+    return {name: text + _doubtful_text(sweep, _levels_behind(name, analysis)) for name, text in found.items()}
+
+
+def _levels_behind(name: str, analysis: SweepAnalysis) -> Callable[[int], bool]:
+    """Return which levels, by their users, decide a finding; none where nothing is found."""
+    plateau, cliff, saturation, knee = analysis.plateau, analysis.cliff, analysis.saturation, analysis.knee
+    behind: dict[str, Callable[[int], bool]] = {"best throughput": lambda users: users == analysis.best_users}
+    if plateau:
+        behind["plateau"] = lambda users: plateau.from_users <= users <= plateau.to_users
+    if cliff:
+        behind["cliff"] = lambda users: cliff.users <= users <= cliff.next_users
+    if saturation:
+        behind["saturation"] = lambda users: saturation.from_users <= users <= saturation.to_users
+    if saturation and knee:
+        behind["knee"] = lambda users: users == 1 or saturation.from_users <= users <= saturation.to_users
+    if analysis.usl:
+        behind["Universal Scalability Law"] = lambda _: True
+    return behind.get(name, lambda _: False)
+
+
+def _doubtful_text(sweep: Sweep, is_behind: Callable[[int], bool]) -> str:
+    """Return which levels of a finding are DOUBTFUL; empty without any."""
+    doubtful = [level for level in sweep.levels if level.doubtful and is_behind(level.users)]
+    return f"; {DOUBTFUL} at {levels_text(doubtful)}" if doubtful else ""
 
 
 def _is_last(sweep: Sweep, analysis: SweepAnalysis) -> bool:
@@ -196,6 +222,8 @@ def doubts_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
         *dict.fromkeys(note for record in sweep.records for note in record.plan_notes),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
+        *_of_work(sweep),
+        *([drift.text] if (drift := drift_of(sweep)) else []),
         *_of_answer(sweep, analysis),
         *(f"The runs differ in {name}: {', '.join(values)}." for name, values in differing(sweep).items()),
         *sweep.remarks,
@@ -234,6 +262,14 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
     stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {levels_text(stopped)} are not counted."
+
+
+def _of_work(sweep: Sweep) -> Iterator[str]:
+    """Yield the levels whose labels, or shares of them, are not those of the first level: TOTAL is of other work."""
+    levels = [level for level in sweep.levels if level.counted and not sweep.label]
+    found = [(level, text) for level in levels[1:] for text in other_labels(levels[0].counted, level.counted)]
+    for where, text in _alike(found):
+        yield f"At {where} the work is not that at {levels[0].text}: {text}. Compare label by label."
 
 
 def _alike(texts: Iterable[tuple[Level, str]]) -> Iterator[tuple[str, str]]:

@@ -182,6 +182,28 @@ def test_constant_users_of_files_who_paused_longer_are_another_load(rate, averag
         assert found.verdict == CANNOT_TELL
 
 
+@pytest.mark.parametrize("edited", ["plan", "properties", ""])
+@pytest.mark.parametrize(
+    ("rate", "average_ms", "is_other"),
+    # 10 users: a round of 300 ms. Another timer changes rate and pauses in opposite directions; a slower system whose
+    # users are paced loses rate and pauses at once, and one that does its best to keep the rate changes neither.
+    [(11.1, 100.0, True), (90.0, 100.0, True), (25.0, 400.0, False), (25.0, 200.0, False), (33.3, 250.0, False)],
+)
+def test_timers_that_were_edited_in_a_plan_are_another_load(edited, rate, average_ms, is_other):
+    def runs(name, per_s, ms, is_new):
+        changed = {"plan": {"source_hashes": {"plan": f"p{is_new}"}}, "properties": {"properties": {"ms": f"{is_new}"}}}
+        return [
+            replace(run, total=replace(run.total, rate_per_s=per_s), run=replace(run.run, **changed.get(edited, {})))
+            for run in side(name, {"a": 10_000}, {"a": ms}, users=10.0, peak_users=10)
+        ]
+
+    found = compare(runs("A", 33.3, 100.0, False), runs("B", rate, average_ms, True), Thresholds())
+    assert bool(found.work) is (is_other and bool(edited))
+    if found.work:
+        assert found.work[0].startswith("another load: users paused for 200 → ")
+        assert (found.verdict, found.same_work.balance) == (CANNOT_TELL, Balance.DOUBT)
+
+
 @pytest.mark.parametrize(("size", "errors", "said"), [
     (60, 0.0, "a 500 → 60 bytes"), (5000, 0.0, "a 500 → 5,000 bytes"), (600, 0.0, ""), (60, 0.3, "")
 ])  # fmt: skip

@@ -167,3 +167,14 @@ def test_the_json_of_a_goal_of_earlier_versions_is_read():
 def test_an_invalid_goal_is_refused(plain):
     with pytest.raises(ValueError, match=r"p93_ms|either max or min|not an object"):
         Goal.from_plain(plain, "goal")
+
+
+def test_total_by_its_name_is_total_and_in_quotes_a_label():
+    named = parse_goal("TOTAL: p95<1500, TOTAL: errors<1%, TOTAL : throughput>100/s", "goal")
+    assert named == parse_goal("p95<1500, errors<1%, throughput>100/s", "goal")
+    assert read_goal([{"label": "TOTAL", "p95_ms": 1500}], "x") == read_goal([{"p95_ms": 1500}], "x")
+    table = {"metric": "throughput", "min": 100}
+    assert read_goal([{**table, "label": "TOTAL"}], "x") == read_goal([table], "x")
+    quoted = Goal(GoalRule("p95_ms", "TOTAL", max=1500))
+    assert parse_goal('"TOTAL": p95<1500', "goal") == quoted
+    assert parse_goal("Total: p95<1500", "goal") != named

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from harness.experiment.record import RUNNING
-from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import MEDIAN
+from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule, metric_text
 from harness.sweep.analysis import analyse
 from harness.sweep.answer import result_of
@@ -19,7 +20,7 @@ from harness.sweep.pairs import compare_sweeps
 from harness.sweep.record import CAPACITY
 from harness.sweep.render import printed_sweep
 from harness.sweep.sources import find_sweeps, printed_sweeps
-from harness.sweep.text import doubts_of, notes_of
+from harness.sweep.text import doubts_of, findings, notes_of
 from tests.support.factories import record
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import rows_of
@@ -140,6 +141,45 @@ def test_the_answer_has_at_most_20_words(found, goal, headline):
     assert len(result.headline.split()) <= 20
 
 
+def lost(p90_ms):
+    """Return a run whose users ended early, for a reason that is not the system's."""
+    return run_of(p90_ms, Verdict(INVALID, ("All 5 users ended at 43 s of the requested 56 s",), (), ()))
+
+
+@pytest.mark.parametrize(
+    ("runs", "goal", "headline"),
+    [
+        (((1, run_of(100)), (5, lost(100))), GOAL, "FOUND: at least 1 user within p90 ≤ 300 ms, perhaps 5."),
+        (((1, lost(100)), (5, run_of(400))), GOAL,
+         "CANNOT TELL: the run with 1 user is INVALID; 5 users miss the goal."),
+        (((1, run_of(100)), (5, lost(100))), None, "DOUBTFUL: best throughput 5.00 req/s at 1 user; 5 users: INVALID."),
+        (((1, run_of(100)), (5, run_of(100, SHORT))), None,
+         "DOUBTFUL: best throughput 5.00 req/s at 1 user; 5 users: DOUBTFUL."),
+    ],
+)  # fmt: skip
+def test_a_level_that_was_not_measured_is_neither_a_miss_nor_below_the_best(runs, goal, headline):
+    found = sweep_of(*runs)
+    assert result_of(found, analyse(found.levels, goal)).headline == headline
+    if goal:
+        invalid = next(level.text for level in found.levels if level.invalid)
+        assert steps_of(found, goal) == [(f"See why the run with {invalid} is INVALID", "lth open tiny/run-07_1")]
+
+
+def test_a_finding_names_the_doubtful_levels_that_it_needs():
+    rates = {1: 10.0, 5: 50.0, 10: 91.0, 20: 91.0, 40: 92.0}
+
+    def found_with(doubtful):
+        runs = ((users, replace(run_of(100, SHORT if users == doubtful else FINE), figures=Figures(rate_per_s=rate)))
+                for users, rate in rates.items())  # fmt: skip
+        one = Sweep("tiny/sweep-07", levels_of(runs), SWEEP_RECORD)
+        return [name for name, text in findings(one, analyse(one.levels, None)).items() if "; DOUBTFUL at " in text]
+
+    assert found_with(0) == found_with(5) == []
+    assert found_with(1) == ["knee"]
+    assert found_with(20) == ["plateau", "saturation", "knee"] == found_with(10)
+    assert found_with(40) == ["best throughput", "plateau", "saturation", "knee"]
+
+
 def test_a_long_name_or_reason_does_not_lengthen_the_answer():
     long = " ".join(["much"] * 30)
     stopped = sweep_of((1, run_of(100)), (5, replace(run_of(200), record=record(stopped_early=long))))
@@ -153,10 +193,39 @@ def test_a_long_name_or_reason_does_not_lengthen_the_answer():
         assert len(result_of_sweeps(names, analyses, comparisons).headline.split()) <= 20
 
 
+@pytest.mark.parametrize(
+    ("load", "window_s", "run_s", "count", "option"),
+    [
+        # 60 s with a window of 43 s need 7 s more, 20 s with one of 12 s 38 s more: rounded up to 10 s.
+        ({"duration_s": 60.0, "loops": None}, 43, 60, 5000, " --duration=70s"),
+        ({"duration_s": 20.0, "loops": None}, 12, 21, 5000, " --duration=60s"),
+        # 100 samples take 43 s * 100 / 50 = 86 s: 43 s more.
+        ({"duration_s": 60.0, "loops": None}, 43, 60, 50, " --duration=110s"),
+        # 5 loops took 20 s, of which 12 count: 58 s are 14.5 loops. 400 requests took 20 s: 58 s are 1,160.
+        ({"duration_s": None, "loops": 5}, 12, 20, 5000, " --loops=15"),
+        ({"duration_s": 600.0, "loops": None, "requests": 400}, 12, 20, 400, " --requests=1200"),
+    ],
+)
+def test_levels_that_are_too_short_are_measured_again_with_what_makes_them_long_enough(
+    load, window_s, run_s, count, option
+):
+    run = run_of(100, SHORT, "too-short")
+    run = replace(
+        run,
+        record=replace(run.record, load=replace(run.record.load, **load)),
+        window=Window("all", 1, 1 + window_s, window_s, run_s, is_steady=False),
+        figures=replace(run.figures, sample_count=count),
+    )
+    longer = ("Measure levels that are long enough to judge", f"lth sweep --plan=tiny --users=1,2,4{option}")
+    assert steps_of(sweep_of((1, run), (5, run_of(100)))) == [longer]
+    ended = replace(run, verdict=lost(100).verdict)
+    see = ("See why the run with 5 users is INVALID", "lth open tiny/run-07_1")
+    assert steps_of(sweep_of((1, run_of(100)), (5, ended))) == [see]
+    left_early = replace(run, warnings=(*run.warnings, RunWarning("asked-offered", "Two users left early.")))
+    assert longer not in steps_of(sweep_of((1, left_early), (5, run_of(100))))
+
+
 def test_the_next_step_fits_what_is_missing():
-    short = sweep_of((1, run_of(100, SHORT, "too-short")))
-    longer = ("Measure levels that are long enough to judge", "lth sweep --plan=tiny --users=1,2,4 --duration=51s")
-    assert steps_of(short) == [longer]
     undecided = sweep_of((1, run_of(318, count=27)))
     repeat = (
         "Repeat each level, to know how much single runs differ",

@@ -6,12 +6,14 @@ from statistics import fmean
 
 import pytest
 
+from harness.judge.account import AccountLine, Balance, asked_offered, offered_read
 from harness.judge.goals import GoalResult
-from harness.judge.verdict import DOUBTFUL, VALID, Verdict
+from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.judge.warnings import too_few_samples
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal, GoalRule
 from harness.report.run_result import LabelResult
+from harness.run.record import SYSTEM_DIED
 from harness.sweep.analysis import SweepAnswer, analyse, answer, outcome
 from harness.sweep.answer import result_of
 from harness.sweep.goal_intervals import scatter_of_repeats
@@ -63,9 +65,42 @@ def test_an_unknown_metric_is_neither_within_the_goal_nor_missed():
 
 
 def test_a_level_with_one_invalid_run_is_not_within_the_goal():
-    level = repeated(5, [LevelRun("a", Figures(average_ms=1), FINE), LevelRun("b", Figures(), BROKEN)])
+    broken = LevelRun("b", Figures(error_ratio=1.0), BROKEN)
+    level = repeated(5, [LevelRun("a", Figures(average_ms=1), FINE), broken])
     assert outcome(level, GOAL).reasons == ("1 of 2 runs is INVALID",)
     assert outcome(level, GOAL).is_within is False
+
+
+ENDED = "All 10 users ended at 43 s of the requested 56 s"
+LEFT = AccountLine(asked_offered.LINE.code, asked_offered.LINE.title, "", "", 0.2, Balance.INVALID, ENDED, ())
+ROWS = replace(LEFT, code=offered_read.LINE.code, text="9 % of the rows are missing")
+DEAD = f"web {SYSTEM_DIED}: it was killed by signal 9"
+FAST, SLOW = Figures(average_ms=10, error_ratio=0.0), Figures(average_ms=3000, error_ratio=0.0)
+
+
+@pytest.mark.parametrize(
+    ("figures", "account", "stop_reasons", "is_within"),
+    [
+        (FAST, (LEFT,), (), None),
+        (SLOW, (LEFT,), (), False),
+        (FAST, (ROWS,), (), None),
+        (SLOW, (ROWS,), (), None),
+        (SLOW, (LEFT, ROWS), (), None),
+        (FAST, (), ("JMeter was killed by signal 9",), None),
+        (Figures(), (), (), None),
+        (replace(FAST, error_ratio=0.02), (LEFT,), (), False),
+        (FAST, (), (DEAD,), False),
+    ],
+)
+def test_an_invalid_run_is_no_limit_of_the_system_unless_that_failed(figures, account, stop_reasons, is_within):
+    goal = Goal(average_ms=1000, error_ratio=0.01)
+    run = LevelRun("a", figures, Verdict(INVALID, (ENDED,), (), ()), record(stop_reasons=stop_reasons), account=account)
+    assert outcome(repeated(5, [run]), goal).is_within is is_within
+    assert outcome(repeated(5, [run, run, run]), goal).is_within is is_within
+    fine = LevelRun("b", FAST, FINE)
+    assert outcome(repeated(5, [run, fine]), goal).is_within is is_within
+    assert outcome(repeated(5, [run, fine, fine]), goal).is_within is True
+    assert outcome(repeated(5, [run, replace(fine, figures=SLOW)]), goal).is_within is False
 
 
 def test_without_a_goal_there_is_no_answer_but_the_way_to_give_one():

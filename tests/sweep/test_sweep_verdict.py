@@ -2,13 +2,19 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.plan.thresholds import Thresholds
-from harness.sweep.level_verdicts import with_verdict
+from harness.sweep.analysis import analyse
+from harness.sweep.level_verdicts import SweepResults, compare_results, with_verdict
+from harness.sweep.levels import LevelKey, Sweep, level_run, levels_of
+from harness.sweep.overlay import printed_sweeps_screen
 from harness.sweep.pairs import Delta, FigureComparison, LevelVerdict, SweepComparison
+from tests.support.factories import record
+from tests.support.results import label_result, run_result
 
 LEVELS = (1, 5, 10, 25, 50, 75, 100)
 
@@ -93,3 +99,40 @@ def test_a_doubtful_level_is_excluded_and_prevents_ok():
     assert with_doubt(*[0.0] * 7) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")
     assert with_doubt(*[0.0] * 6, 9.0) == (CANNOT_TELL, "a run at 100 users is DOUBTFUL")  # no part in the interval
     assert with_doubt(*[0.2] * 6, -0.9)[0] == REGRESSED
+
+
+def test_levels_of_other_work_are_not_judged_by_their_totals():
+    average = figure("average_ms", -0.2, -0.2, -0.2, -0.2)
+    mix = "another mix: pay is 50 → 30 % of the samples"
+    verdicts = [LevelVerdict(users, CANNOT_TELL, mix, other_work=mix) for users in LEVELS[:4]]
+    assert decided((average,), verdicts) == (CANNOT_TELL, f"at 1, 5, 10, 25 users {mix}")
+    one = [*verdicts[:1], *(replace(level, reason="", other_work="") for level in verdicts[1:])]
+    assert decided((average,), one) == (CANNOT_TELL, f"at 1 user {mix}")
+    slower = figure("average_ms", 0.0, 0.2, 0.2, 0.2)
+    assert decided((slower,), one) == (REGRESSED, "average +20.0 to +20.0 % over all levels")
+    assert decided((figure("average_ms", *[0.2] * 4),), verdicts)[0] == CANNOT_TELL
+
+
+def shared(users, pay_count):
+    """Return a run in which so many of 1,000 samples are slow."""
+    labels = [
+        label_result("home", 100.0, sample_count=1000 - pay_count),
+        label_result("pay", 300.0, sample_count=pay_count),
+    ]
+    total = label_result("TOTAL", 100 + pay_count / 5, sample_count=1000)
+    return run_result(f"tiny/run-07_{users}_{pay_count}", *labels, total=total, run=record(name=f"{users}_{pay_count}"))
+
+
+@pytest.mark.parametrize(("pay_count", "verdict", "balance"), [(501, OK, "balanced"), (300, CANNOT_TELL, "doubt")])
+def test_the_account_of_both_sides_is_that_of_each_level(pay_count, verdict, balance):
+    sides = [{LevelKey(users): [shared(users, count)] for users in LEVELS[:4]} for count in (500, pay_count)]
+    sweeps = [
+        Sweep(f"sweep-{at}", levels_of((key.users, level_run(run)) for key, [run] in side.items()))
+        for at, side in enumerate(sides)
+    ]
+    found = compare_results((sweeps[0], sweeps[1]), SweepResults(*sides), Thresholds()).whole
+    assert found.verdict == verdict
+    assert [found.accounts[f"both sides, {key.text}"][0].balance.value for key in sides[0]] == [balance] * 4
+    printed = printed_sweeps_screen(sweeps, [analyse(one.levels, None) for one in sweeps], [found])
+    off = "both sides = the same work: doubt: the labels have other shares: 1"
+    assert ("All that is known balances" in printed, printed.count(off)) == (verdict == OK, int(verdict != OK))

@@ -30,6 +30,8 @@ from harness.report.run_result import RunResult
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
 _FAILED_IN_A_ROW = 2
+# Fewer DOUBTFUL runs of one side alone are chance.
+_DOUBTFUL_BY_CHANCE = 3
 CHART = "intervals.svg"
 
 
@@ -38,7 +40,7 @@ class AbOutcome:
     """The record with its pairs in order, the `metrics` of TOTAL over the pairs that count, and the verdict.
 
     With `is_decided` no further pair is needed. `reason` is the reason of the verdict beside the metrics. `work` is how
-    the work of the sides differs, of which TOTAL is no comparison.
+    the work of the sides differs, of which TOTAL is no comparison. `failures` is which runs of B alone failed.
     """
 
     record: AbRecord
@@ -48,6 +50,7 @@ class AbOutcome:
     reason: str = ""
     is_decided: bool = False
     work: str = ""
+    failures: str = ""
 
     @property
     def counted(self) -> tuple[Pair, ...]:
@@ -131,6 +134,8 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> AbOutcome:
         return AbOutcome(record, pairs, metrics, verdict, work.texts[0], is_decided=True, work=work.texts[0])
     verdict = verdict_of(metrics) if len(counted) in LOOKS else CANNOT_TELL
     is_decided = (len(counted) in LOOKS and is_sure(metrics)) or len(counted) >= PAIRS_MOST
+    if verdict in (OK, BETTER) and (failures := _failures_of_b(pairs)):
+        return AbOutcome(record, pairs, metrics, CANNOT_TELL, failures, is_decided=is_decided, failures=failures)
     return AbOutcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
 
 
@@ -141,8 +146,8 @@ def headline(outcome: AbOutcome) -> str:
     after = f" after {units.plural(count, 'pair')}" if count else ""
     if verdict == INVALID:
         return brief(f"{before}{verdict}: {outcome.reason.rstrip('.')}.")
-    if outcome.work:
-        return brief(f"{before}{verdict}{after}: {outcome.work}.")
+    if why := outcome.work or outcome.failures:
+        return brief(f"{before}{verdict}{after}: {why.rstrip('.')}.")
     if verdict in (REGRESSED, BETTER):
         return brief(f"{before}{verdict}{after}: {changes_text(outcome.rows, verdict)}.")
     if verdict == OK:
@@ -185,15 +190,30 @@ def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[
 
 
 def _pair(number: int, sides: Mapping[str, AbRun], results: Mapping[str, RunResult]) -> Pair:
-    problems, is_invalid = [], False
+    problems, is_invalid, bad_sides = [], False, []
     for name in (A, B):
         run = sides[name]
         problem = problem_of(results.get(run.run or ""), run.problem)
         if problem.text:
+            bad_sides.append(name)
             problems.append(f"{name}, {run.run}: {problem.text}" if run.run else f"{name}: {problem.text}")
         is_invalid = is_invalid or problem.is_invalid
     a, b = (results.get(sides[name].run or "") for name in (A, B))
-    return Pair(number, a, b, "; ".join(problems), is_invalid, b_is_first=next(iter(sides)) == B)
+    is_first = next(iter(sides)) == B
+    return Pair(number, a, b, "; ".join(problems), is_invalid, b_is_first=is_first, bad_sides=tuple(bad_sides))
+
+
+def _failures_of_b(pairs: Sequence[Pair]) -> str:
+    """Return that runs of B alone do not count; empty when that may be chance: then the others speak for B.
+
+    No run is INVALID by chance. One may be DOUBTFUL because of the machine, which is that of A, too.
+    """
+    own = [pair for pair in pairs if pair.bad_sides == (B,)]
+    invalid = [pair for pair in own if pair.is_invalid]
+    if any(A in pair.bad_sides for pair in pairs) or not (invalid or len(own) >= _DOUBTFUL_BY_CHANCE):
+        return ""
+    first = (invalid or own)[0]
+    return f"{len(own)} of {units.plural(len(pairs), 'run')} of B do not count: {first.problem.removeprefix(f'{B}, ')}"
 
 
 def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> str:

@@ -19,7 +19,7 @@ class Pair:
     """Two neighbouring runs; `number` is from 1, and a run is None when it left no numbers.
 
     `problem` is why the pair does not count; empty when it does. `is_invalid` means that one of its runs has no usable
-    numbers at all. `b_is_first` means that B ran before A.
+    numbers at all. `b_is_first` means that B ran before A. `bad_sides` are those whose run does not count.
     """
 
     number: int
@@ -28,6 +28,7 @@ class Pair:
     problem: str = ""
     is_invalid: bool = False
     b_is_first: bool = False
+    bad_sides: tuple[str, ...] = ()
 
     def result(self, side: str) -> RunResult | None:
         """Return the result of side A or B."""

@@ -10,9 +10,10 @@ from functools import cached_property
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.compare.causes import GrownCost, causes
 from harness.compare.comparison import CANNOT_TELL, INVALID
+from harness.compare.same_work import other_work
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED
-from harness.judge.result import FOUND
+from harness.judge.result import FOUND, NO_EFFECT
 from harness.kinds.bisect.decision import OPENING, RUNS_MOST, Decision, decide
 from harness.kinds.bisect.posterior import Observation, Posterior, posterior
 from harness.kinds.bisect.record import BisectRecord, BisectRun
@@ -78,13 +79,24 @@ class BisectOutcome:
 
     @property
     def verdict(self) -> str:
-        """FOUND, NO EFFECT, CANNOT TELL or INVALID."""
-        return INVALID if self.failure else self.decision.verdict
+        """FOUND, NO EFFECT, CANNOT TELL or INVALID: TOTAL of other work says nothing when it is alike."""
+        if self.failure:
+            return INVALID
+        is_alike = self.decision.verdict == NO_EFFECT
+        return CANNOT_TELL if is_alike and self.work else self.decision.verdict
+
+    @cached_property
+    def work(self) -> str:
+        """How the work of the bad end differs from that of the good one; empty when it does not."""
+        ends = (0, len(self.record.candidates) - 1)
+        sides = [[one.result for one in self.counted if one.run.candidate == end and one.result] for end in ends]
+        return next(iter(other_work(*sides).texts), "") if all(sides) else ""
 
     @property
     def is_decided(self) -> bool:
         """Whether no further run is needed."""
-        return self.verdict != CANNOT_TELL or len(self.counted) >= RUNS_MOST
+        is_open = self.decision.verdict == CANNOT_TELL and not self.failure
+        return not is_open or len(self.counted) >= RUNS_MOST
 
     @property
     def causes(self) -> tuple[GrownCost, ...]:

@@ -87,6 +87,8 @@ def _warnings(outcome: BisectOutcome, headline: str) -> Iterator[str]:
     reason = outcome.record.stop_reason.rstrip(".")
     if reason and reason not in headline:
         yield f"The bisection ended early: {reason}."
+    if outcome.work and outcome.work not in headline:
+        yield f"TOTAL of both ends is of other work, which is a part of its change: {outcome.work}."
     candidates, skipped = outcome.record.candidates, sorted(outcome.skipped)
     if skipped:
         shown = [candidates[k].text for k in skipped[:_SKIPPED_SHOWN]]

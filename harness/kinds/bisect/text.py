@@ -48,6 +48,8 @@ def _sentences(outcome: BisectOutcome, before: str) -> Iterator[str]:
     elif decision.verdict == FOUND:
         changes = ", ".join(f"{units.signed_percent(change.ratio, 0)} %" for _, _, change in posterior.parts())
         yield f"{before}{FOUND} {_percent(posterior.several)}: no single commit: {metric} {changes}."
+    elif decision.verdict == NO_EFFECT and outcome.work:
+        yield f"{before}{CANNOT_TELL} {after}: {outcome.work}."
     elif decision.verdict == NO_EFFECT:
         bound = units.percent_text(max(abs(whole.low_ratio), abs(whole.high_ratio)), 1)
         yield f"{before}{NO_EFFECT} {after}: {metric} of both ends differs by less than {bound} %."

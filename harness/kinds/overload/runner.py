@@ -203,6 +203,6 @@ def _capacity(files: ExperimentFiles, record: SweepRecord) -> KnownCapacity | No
     rates = [level.figures.success_rate_per_s for level in sweep.levels if level.users == users]
     if not users or not rates or not rates[0]:
         return None
-    least = "at least " if answer.is_least else ""
+    least = "at least " if answer.is_least or answer.perhaps_users is not None else ""
     text = f"{least}{units.rate_text(rates[0])} successful requests/s at {units.plural(users, 'user')} ({record.name})"
     return KnownCapacity(rates[0], text)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.compare.comparison import INVALID
+from harness.compare.same_work import other_work
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.judge.result import FOUND, NO_EFFECT
 from harness.judge.stored_comparisons import CANNOT_TELL
-from harness.kinds.tune.best import Best, best_of
+from harness.kinds.tune.best import Best, Choice, best_of
 from harness.kinds.tune.effects import Effect, effects_of
 from harness.kinds.tune.factors import assignments
 from harness.kinds.tune.model import ModelFit, Observation, fit
@@ -40,7 +41,8 @@ class TuneOutcome:
     """The record with its runs and what they show.
 
     `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no run is left.
-    `reason` is why the experiment ended early.
+    `reason` is why the experiment ended early. `work` is how the work of the best values, or of any where nothing has
+    an effect, differs from that of the baseline.
     """
 
     record: TuneRecord
@@ -51,6 +53,7 @@ class TuneOutcome:
     verdict: str
     reason: str = ""
     is_decided: bool = False
+    work: str = ""
 
     @property
     def counted(self) -> tuple[Counted, ...]:
@@ -113,12 +116,30 @@ def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> TuneOutc
     effects = effects_of(record.factors, fitted, record.threshold_ratio, record.thresholds.alpha) if fitted else ()
     best = best_of(record.factors, fitted, effects, record.metric) if fitted else None
     verdict = _verdict(effects)
+    work = _other_work(record, runs, None if verdict == NO_EFFECT else best.choice if best else ())
+    verdict = CANNOT_TELL if verdict == NO_EFFECT and work else verdict
     recent = tuple(_counted(record.runs[record.resumed_at :], results, record.metric))
     if failed := _failed(recent):
         verdict = INVALID if any(one.is_invalid for one in failed) else verdict
         return TuneOutcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
     left = record.steps_left(frozenset(one.run.step for one in runs if not one.problem))
-    return TuneOutcome(record, runs, fitted, effects, best, verdict, record.stop_reason, is_decided=not left)
+    reason = record.stop_reason
+    return TuneOutcome(record, runs, fitted, effects, best, verdict, reason, is_decided=not left, work=work)
+
+
+def _other_work(record: TuneRecord, runs: Sequence[Counted], choice: Choice | None) -> str:
+    """Return how the work of a combination with these values differs from the baseline's; of any without a choice."""
+    by_cell: dict[int, list[RunResult]] = {}
+    for one in runs:
+        if one.result and not one.problem and one.run.block != WARM_UP:
+            by_cell.setdefault(one.run.cell, []).append(one.result)
+    baseline = by_cell.pop(0, [])
+    for index, results in by_cell.items():
+        cell = record.cells[index]
+        is_chosen = choice is None or (choice and all(a in (None, b) for a, b in zip(choice, cell, strict=True)))
+        if baseline and is_chosen and (texts := other_work(baseline, results).texts):
+            return f"with {' '.join(assignments(record.factors, cell))} {texts[0]}"
+    return ""
 
 
 def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: Metric) -> Iterator[Counted]:

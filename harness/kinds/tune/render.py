@@ -38,7 +38,8 @@ def tune_report(outcome: TuneOutcome, charts: Sequence[Chart], notes: str) -> st
     reason = outcome.reason.rstrip(".")
     early = [f"The experiment ended early: {reason}."] if reason not in result_of(outcome).headline else []
     of_runs = warnings_of([one.result for one in outcome.runs if one.result])
-    warnings = [cell(text) for text in (*early, *of_runs)]
+    work = [f"TOTAL is of other work than the baseline's: {outcome.work}."] if outcome.work else []
+    warnings = [cell(text) for text in (*early, *work, *of_runs)]
     return filled(
         "harness.kinds.tune",
         "tune.md.j2",

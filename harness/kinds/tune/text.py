@@ -44,7 +44,7 @@ def _answers(outcome: TuneOutcome) -> Iterator[str]:
         bound = units.percent_text(max(one.bound_ratio for one in outcome.effects), 1)
         yield f"{outcome.record.metric.name} changes by less than {bound} %"
     elif not outcome.best:
-        yield f"undecided: {undecided}"
+        yield outcome.work or f"undecided: {undecided}"
     if outcome.best and undecided:
         yield f"Undecided: {undecided}."
     if outcome.best and (idle := _unfound_names(outcome, NO_EFFECT)):
