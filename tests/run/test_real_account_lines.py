@@ -214,7 +214,15 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
     rest = element("TestAction", "Rest", '<intProp name="ActionProcessor.action">1</intProp>', length)
     _, _, summary = shop_run(home, Shop, jmx(request() + rest), "--users", "4", "--duration", "12")
     line = lines_of(summary)["asked-offered"]
-    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users spent most of the load in one pause (Rest)")
+    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
+    # Many short pauses of a loop that does not end, and as many with a sample after each.
+    (home := tmp_path / "loop").mkdir()
+    rest = rest.replace(length, text("ActionProcessor.duration", "50"))
+    again = text("WhileController.condition", "${__jexl3(${__threadNum} > 1)}")
+    loop = element("WhileController", "Until done", again, below=rest)
+    _, _, summary = shop_run(home, Shop, jmx(request() + rest + loop), "--users", "4", "--duration", "12")
+    line = lines_of(summary)["asked-offered"]
+    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
 
 
 @pytest.mark.counterpart

@@ -22,7 +22,7 @@ from harness.plan.adopt.schedules import (
 from harness.plan.adopt.think_time import fix_think_time, pauses_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
-from harness.plan.checks.runnable import leads_below, path_of
+from harness.plan.jmx.modules import found_by, path_of
 from harness.plan.jmx.tree import LOAD_GROUP, Node, load_groups
 from harness.plan.load.groups import Stage
 
@@ -230,7 +230,7 @@ def fix_modules(mapping: Variables) -> None:
     plan = mapping.nodes[0]
     for controller in mapping.draft.root.iter("ModuleController"):
         path = path_of(controller)
-        if leads_below(plan, path):
+        if found_by(plan, path):
             mapping.draft.set_text(path[1], plan.name, Fix.MODULES)
 
 
