@@ -57,32 +57,6 @@ def test_a_step_below_logic_may_be_skipped_unless_it_is_also_elsewhere(tmp_path,
     assert found == [("Pay", True), ("Show", False)]
 
 
-def module(*path):
-    return element("ModuleController", "Run", collection("ModuleController.node_path", "Test Plan", "Off host", *path))
-
-
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_what_a_module_controller_runs_is_a_step_of_its_place(tmp_path, is_enabled):
-    flow = element("GenericController", "Flow", below=request(name="Pay") + within("IfController", name="Refund"))
-    lib = element("TestFragmentController", "Lib", below=flow + element("GenericController", "Unused", below=request()))
-    lib = lib if is_enabled else lib.replace('testname="Lib"', 'testname="Lib" enabled="false"')
-    cache = element("CacheManager", "Cache", flag("useExpires"))
-    for in_group, skipped in ((module("Lib", "Flow"), False), (within("IfController", name="Show"), True)):
-        in_group = in_group.replace(request(name="Show"), module("Lib", "Flow"))
-        (tmp_path / "plan.jmx").write_text(jmx(cache + request(name="Open") + in_group, lib))
-        found = [(one.label, one.may_be_skipped, one.may_be_cached) for one in plan_steps(tmp_path / "plan.jmx", {})]
-        assert found == [("Open", False, True), ("Pay", skipped, True), ("Refund", True, True)]
-
-
-def test_modules_that_run_themselves_or_nothing_or_either_of_two_have_no_steps(tmp_path):
-    again = element("GenericController", "Again", below=request(name="Pay") + module("Lib", "Again"))
-    two = element("GenericController", "Two", below=request(name="Sell")) * 2
-    lib = element("TestFragmentController", "Lib", below=again + two)
-    below = module("Lib", "Again") + module("Lib", "None") + module("Lib", "Two") + module()
-    (tmp_path / "plan.jmx").write_text(jmx(below, lib))
-    assert plan_steps(tmp_path / "plan.jmx", {}) == (PlanStep("Pay", may_be_skipped=False),)
-
-
 def test_a_step_outside_of_a_loop_without_an_end_may_end(tmp_path):
     def step(name, *, loops):
         return element("LoopController", "Loop", text("LoopController.loops", loops), below=request(name=name))
