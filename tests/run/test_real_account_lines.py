@@ -215,12 +215,16 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
     _, _, summary = shop_run(home, Shop, jmx(request() + rest), "--users", "4", "--duration", "12")
     line = lines_of(summary)["asked-offered"]
     assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
-    # Many short pauses of a loop that does not end, and as many with a sample after each.
+    # Many short pauses of a loop that does not end, and as many with a sample after each, also with one that is hidden.
     (home := tmp_path / "loop").mkdir()
     rest = rest.replace(length, text("ActionProcessor.duration", "50"))
     again = text("WhileController.condition", "${__jexl3(${__threadNum} > 1)}")
     loop = element("WhileController", "Until done", again, below=rest)
-    _, _, summary = shop_run(home, Shop, jmx(request() + rest + loop), "--users", "4", "--duration", "12")
+    hidden = again.replace("> 1", "== 1")
+    hides = request(name="Poll", below=script("JSR223PostProcessor", "Hide", "prev.setIgnore()"))
+    polls = element("WhileController", "Poll", hidden, below=rest + hides)
+    plan, allow = jmx(request() + rest + loop + polls), "[allow]\nscripts = true\n"
+    _, _, summary = shop_run(home, Shop, plan, "--users", "4", "--duration", "12", more=allow)
     line = lines_of(summary)["asked-offered"]
     assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
 

@@ -271,9 +271,7 @@ public final class Users {
     /** Called with each result. */
     public static void sampled(Object result) {
         User user = CURRENT.get();
-        if (user != null) {
-            (user.whole == null ? user : user.whole).stillMs = 0;
-        }
+        sends(user);
         if (!isClosing && !hasParts) {
             return;
         }
@@ -290,6 +288,17 @@ public final class Users {
                 user.group.count("closed", (String) Access.LABEL.invoke(result));
             }
         });
+    }
+
+    /** Called with each result that the plan hides: its user does not only pause. */
+    static void ignored() {
+        sends(CURRENT.get());
+    }
+
+    private static void sends(User user) {
+        if (user != null) {
+            (user.whole == null ? user : user.whole).stillMs = 0;
+        }
     }
 
     /** Called by a thread of an Arrivals Thread Group for which there is an arrival. */
