@@ -230,6 +230,23 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
 
 
 @pytest.mark.counterpart
+def test_users_who_wait_for_an_item_in_the_processor_of_a_plugin_pause(tmp_path):
+    def when(condition, below):
+        condition = text("IfController.condition", f"${{__jexl3(${{__threadNum}} {condition})}}")
+        return element("IfController", "When", condition, flag("IfController.useExpression"), below=below)
+
+    queue, package = text("FifoName", "Items"), "kg.apc.jmeter.modifiers"
+    put = element(f"{package}.FifoPutPostProcessor", "Put", queue, text("Value", "7"))
+    pop = element(f"{package}.FifoPopPreProcessor", "Pop", queue, text("Variable", "item"), text("Timeout", "9"))
+    plan = jmx(when("== 1", request(name="Make", below=pause(100) + put)) + when("> 1", request(below=pop)))
+    plugin = '[jmeter]\nplugins = ["kg.apc:jmeter-plugins-fifo:0.2"]\n'
+    _, _, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "12", more=plugin)
+    line = lines_of(summary)["users-time"]
+    assert line["balance"] == BALANCED, line
+    assert re.fullmatch(r"0\.\d waiting \+ 3\.\d pausing", line["right"])
+
+
+@pytest.mark.counterpart
 @pytest.mark.parametrize(("walls", "text_of_doubt"), [
     ((), r"An extractor found nothing in \d+ of \d+ answers \(token, of Log in\): its default was sent on"),
     (("/account", "/orders"), r"2 steps were redirected to /login \(Account, Orders\)"),
