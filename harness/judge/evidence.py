@@ -49,7 +49,6 @@ _AWAITED_RATIO = 0.9
 GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
 COARSE_CLOCK_MS = 5
-# A longer duration is proposed in these steps.
 LABELS_NAMED = 5
 _GAPS_NAMED = 3
 

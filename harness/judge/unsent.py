@@ -1,4 +1,4 @@
-"""Finds what users did not do: steps that they never sent or no longer, data that ended, and one pause for all."""
+"""Finds what users did not do: steps that they never sent or no longer, data that ended, and users who only paused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0
 _GONE_LEAST = 10
 # Steps that end earlier belong to the start of the load.
 _SENT_LEAST_RATIO = 0.2
-# So many of the users may sit in one pause by chance.
+# So many of the users may only pause by chance.
 _IDLE_RATIO = 0.05
 # Scripts of so many of a step's samples may fail, as of answers that are not as usual; and so many of a condition's.
 _FAILED_RATIO = 0.05
@@ -64,8 +64,8 @@ _NO_SHARE = (
     "read a property by ${__P(name)}."
 )
 _IDLE = (
-    "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, or does a Synchronizing "
-    "Timer wait for more users than there are? Or run longer."
+    "They sent nothing in that time. Look at the timer or pause of this step: is it in ms, is it in a loop that does "
+    "not end, or does a Synchronizing Timer wait for more users than there are? Or run longer."
 )
 _UNREACHED = (
     "Users sent as fast as answers came. Give more users, or a rate by --rate; if the timer is only a limit, remove it."
@@ -250,7 +250,7 @@ def _sent_with(evidence: Evidence, of: Callable[[PlanStep], str]) -> str:
 
 
 def _idle(evidence: Evidence) -> _Doubt | None:
-    """Return that users of a closed load did next to nothing, because one pause was most of their time.
+    """Return that users of a closed load did next to nothing: they paused for most of it without a sample.
 
     Of several loads it is the first such one. Users of stages come and go, and those of an open load do one iteration.
     """
@@ -262,7 +262,7 @@ def _idle(evidence: Evidence) -> _Doubt | None:
         count, users = sum(counts.values()), load.users
         if users and count > _IDLE_RATIO * users:
             who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{load.of_name}"
-            return _Doubt(f"{who} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
+            return _Doubt(f"{who} only paused for most of the load ({named_counts(counts)})", _IDLE)
     return None
 
 

@@ -168,11 +168,12 @@ class GroupCounts:
     `script_failed` are scripts and functions beside samples that failed, which JMeter only logs. `conditions` are those
     of controllers that were read, by controller, and `bad_conditions` those of them that failed, or that JMeter could
     not read. `without_data` are samples that were sent with the mark of a data file's end, `head_sent` with its header
-    as data, and `idle` are users of whose time more than half was one pause, by step. `locked_ms` is how long users
-    waited for each other, by Critical Section Controller, `late_ms` how long the times of samples go on after the
-    answer, by label, `beyond_ms` how much longer samples say that they took than they did, `awaited_ms` the times of
-    samples that only wait for messages, and `outside_ms` what samplers took outside of their samples, which is one of
-    the pauses. `extractions` is what its extractors found, and `redirects` are samples that ended at another page.
+    as data, and `idle` are users who paused without a sample for more than half of their time, by step. `locked_ms` is
+    how long users waited for each other, by Critical Section Controller, `late_ms` how long the times of samples go on
+    after the answer, by label, `beyond_ms` how much longer samples say that they took than they did, `awaited_ms` the
+    times of samples that only wait for messages, and `outside_ms` what samplers took outside of their samples, which is
+    one of the pauses. `extractions` is what its extractors found, and `redirects` are samples that ended at another
+    page.
     """
 
     name: str

@@ -104,9 +104,9 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
           "bad_conditions": (LabelCount("If paid", 10), LabelCount("Until done", 7))}, "asked-offered",
          "Conditions failed, or were neither true nor false, 7 times (Until done)"),
         ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
-         "2 of 20 users spent most of the load in one pause (Rest)"),
+         "2 of 20 users only paused for most of the load (Rest)"),
         ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
-         "All 20 users spent most of the load in one pause (Pay, Rest)"),
+         "All 20 users only paused for most of the load (Pay, Rest)"),
     ],
 )  # fmt: skip
 def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(noted, code, text):

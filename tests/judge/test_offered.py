@@ -163,7 +163,7 @@ def test_each_of_several_loads_is_compared_with_its_own_stages():
 @pytest.mark.parametrize(
     ("group", "stages", "text"),
     [
-        ("Buy", (Stage(10, None, 0, 225),), "9 of 10 users of Buy spent most of the load in one pause (Rest)"),
+        ("Buy", (Stage(10, None, 0, 225),), "9 of 10 users of Buy only paused for most of the load (Rest)"),
         ("Buy", (Stage(10, None, 0, 100), Stage(8, None, 0, 125)), ""),  # users of stages come and go
         ("Visit", (Stage(None, 10.0, 0, 225),), ""),
     ],

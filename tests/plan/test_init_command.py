@@ -182,7 +182,11 @@ def test_the_path_of_a_jmx_is_a_plan_for_a_first_look(home: Path, tmp_path: Path
     request = request_of(home, home / "build", str(tmp_path / "my shop.jmx"), "local", TARGET)
     check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))
     assert (request.plan.name, request.plan.load.users, request.plan.load.duration_s) == ("my-shop", 1, 60)
-    assert "makes it a plan" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("my shop.jmx: 1 user for 60 s unless options say more, not its own load (")
+    assert "users, ramp-up " in said
+    assert "--fix makes it a plan" in said
+    assert said.endswith("; then lth run --plan=my-shop runs that load\n")
 
 
 def test_a_first_look_at_a_jmx_with_scripts_or_at_a_foreign_target_is_refused(home: Path) -> None:

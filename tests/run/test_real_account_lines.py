@@ -214,7 +214,36 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
     rest = element("TestAction", "Rest", '<intProp name="ActionProcessor.action">1</intProp>', length)
     _, _, summary = shop_run(home, Shop, jmx(request() + rest), "--users", "4", "--duration", "12")
     line = lines_of(summary)["asked-offered"]
-    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users spent most of the load in one pause (Rest)")
+    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
+    # Many short pauses of a loop that does not end, and as many with a sample after each, also with one that is hidden.
+    (home := tmp_path / "loop").mkdir()
+    rest = rest.replace(length, text("ActionProcessor.duration", "50"))
+    again = text("WhileController.condition", "${__jexl3(${__threadNum} > 1)}")
+    loop = element("WhileController", "Until done", again, below=rest)
+    hidden = again.replace("> 1", "== 1")
+    hides = request(name="Poll", below=script("JSR223PostProcessor", "Hide", "prev.setIgnore()"))
+    polls = element("WhileController", "Poll", hidden, below=rest + hides)
+    plan, allow = jmx(request() + rest + loop + polls), "[allow]\nscripts = true\n"
+    _, _, summary = shop_run(home, Shop, plan, "--users", "4", "--duration", "12", more=allow)
+    line = lines_of(summary)["asked-offered"]
+    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users only paused for most of the load (Rest)")
+
+
+@pytest.mark.counterpart
+def test_users_who_wait_for_an_item_in_the_processor_of_a_plugin_pause(tmp_path):
+    def when(condition, below):
+        condition = text("IfController.condition", f"${{__jexl3(${{__threadNum}} {condition})}}")
+        return element("IfController", "When", condition, flag("IfController.useExpression"), below=below)
+
+    queue, package = text("FifoName", "Items"), "kg.apc.jmeter.modifiers"
+    put = element(f"{package}.FifoPutPostProcessor", "Put", queue, text("Value", "7"))
+    pop = element(f"{package}.FifoPopPreProcessor", "Pop", queue, text("Variable", "item"), text("Timeout", "9"))
+    plan = jmx(when("== 1", request(name="Make", below=pause(100) + put)) + when("> 1", request(below=pop)))
+    plugin = '[jmeter]\nplugins = ["kg.apc:jmeter-plugins-fifo:0.2"]\n'
+    _, _, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "12", more=plugin)
+    line = lines_of(summary)["users-time"]
+    assert line["balance"] == BALANCED, line
+    assert re.fullmatch(r"0\.\d waiting \+ 3\.\d pausing", line["right"])
 
 
 @pytest.mark.counterpart

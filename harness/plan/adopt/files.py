@@ -24,9 +24,10 @@ from harness.base.writable import inside, writing_into
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.project_files import GITIGNORE_NAME, ignore_secrets
-from harness.plan.adopt.toml_text import headers_toml, others_toml, plan_toml, secrets_lines
+from harness.plan.adopt.toml_text import headers_toml, others_toml, plan_toml, secrets_lines, size_text
 
 _DURATION_S = 60
+_SHOWN_MOST = 3
 
 
 def write_plan(plans: Path, name: str, jmx: bytes, toml: str) -> None:
@@ -151,5 +152,10 @@ def _write_first_look(jmx: Path, name: str, folder: Path) -> None:
         for size in adoption.contents.sizes
     )
     write_adopted(folder, name, replace(adoption, contents=replace(adoption.contents, sizes=sizes)), jmx.name)
-    changes = units.plural(len(adoption.draft.changes), "change")
-    log(f"{jmx.name}: a copy with {changes} is run; {to_keep_it} makes it a plan")
+    own = adoption.contents.sizes
+    shown_sizes = "; ".join(f"{size.name}: {size_text(size)}" for size in own[:_SHOWN_MOST])
+    more = f"; {len(own) - _SHOWN_MOST} more" if len(own) > _SHOWN_MOST else ""
+    users = "1 user" if len(own) == 1 else "1 user per thread group"
+    log(f"{jmx.name}: {users} for {_DURATION_S} s unless options say more, not its own load ({shown_sizes}{more})")
+    left = f", and lists {units.plural(len(adoption.left), 'point')} that no change fixes" if adoption.left else ""
+    log(f"its own load: {to_keep_it} makes it a plan{left}; then lth run --plan={name} runs that load")

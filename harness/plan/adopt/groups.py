@@ -22,7 +22,7 @@ from harness.plan.adopt.schedules import (
 from harness.plan.adopt.think_time import fix_think_time, pauses_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
-from harness.plan.checks.runnable import leads_below, path_of
+from harness.plan.jmx.modules import found_by, path_of
 from harness.plan.jmx.tree import LOAD_GROUP, Node, load_groups
 from harness.plan.load.groups import Stage
 
@@ -44,7 +44,8 @@ class GroupSize:
     `think_time_s` is the pause that the plan's think time sets; None when it has `own_pauses`, which stay, or none. A
     group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
     Shaping Timer sets how many of its users run. `delay_s` is how long its users wait for their start. `is_even` says
-    that some of its arrivals have equal distances.
+    that some of its arrivals have equal distances. With `loops_before` its users end after so many loops, if the
+    duration is not over.
     """
 
     name: str
@@ -60,6 +61,7 @@ class GroupSize:
     own_pauses: bool = False
     delay_s: int = 0
     is_even: bool = False
+    loops_before: int | None = None
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
@@ -77,6 +79,8 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         duration_s = ramp_s + hold_s
     elif is_timed or is_endless or not group.value(_LOOPS):
         duration_s = max(1, mapping.number(group.value(_DURATION), _DEFAULT_DURATION_S) or _DEFAULT_DURATION_S)
+    # A loop takes a millisecond at least.
+    is_looped = is_timed and not is_endless and group.kind == "ThreadGroup" and 0 < loops < (duration_s or 0) * MS_PER_S
     users = fed_back or mapping.number(group.value("TargetLevel") or group.value(_USERS), 1)
     if stages:
         users = max(stage.users or 0 for stage in stages)
@@ -94,6 +98,7 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         own_pauses=pauses.are_own,
         delay_s=max(0, mapping.number(group.value(_DELAY), 0)) if is_timed and group.kind == "ThreadGroup" else 0,
         is_even=arrives_evenly(mapping, group),
+        loops_before=loops if is_looped else None,
     )
 
 
@@ -131,14 +136,15 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
             rename(mapping, group, name)
         for group, size in zip(groups, sizes, strict=True):
             yield from _replaced_users(mapping, group)
-            yield from _lost_limits(mapping, group, size)
+            yield from _lost_limits(mapping, group, size, size.loops)
         if mapping.nodes[0].value(_SERIAL) == "true":
             what = "runs its thread groups one after the other"
             what += "; a run with several loads starts them together, setUp first"
             todo = "put groups that need the ones before them into one group"
             yield Finding.at(mapping.nodes[0], Rule.LOAD_GROUPS, what, todo, _SERIAL)
         return
-    for group in groups:
+    for group, size in zip(groups, sizes, strict=True):
+        yield from _lost_limits(mapping, group, size, None)
         rename(mapping, group, LOAD_GROUP)
         _map_numbers(mapping, group, defaults)
         fix_think_time(mapping, group, defaults["think_time_ms"])
@@ -157,10 +163,12 @@ def _replaced_users(mapping: Variables, group: Node) -> Iterator[Finding]:
         yield Finding.at(group, Rule.ENDED_USERS, what, todo)
 
 
-def _lost_limits(mapping: Variables, group: Node, size: GroupSize) -> Iterator[Finding]:
-    """Yield what ends or limits the requests of a group in the JMX, and does not in a run."""
-    if size.loops and not size.stages and size.rate_per_s is None:
-        what = f"ends after {units.plural(size.loops, 'loop')}; in a run it repeats them until its end"
+def _lost_limits(mapping: Variables, group: Node, size: GroupSize, lost_loops: int | None) -> Iterator[Finding]:
+    """Yield what ends or limits the requests of a group in the JMX, and does not in a run; so do `lost_loops`."""
+    loops = size.loops_before or lost_loops
+    if loops and size.rate_per_s is None:
+        before = f", even before its {size.duration_s} s are over" if size.loops_before else ""
+        what = f"ends after {units.plural(loops, 'loop')}{before}; in a run it repeats them until its end"
         yield Finding.at(group, Rule.LOAD_GROUPS, what, "shorten its duration_s, or give a run --loops", _LOOPS)
     limit = mapping.number(group.value(_LIMIT), 0)
     if size.rate_per_s and 0 < limit < _LIMIT_S * size.rate_per_s:
@@ -197,9 +205,19 @@ def load_names(mapping: Variables, groups: Sequence[Node]) -> list[str]:
 
 
 def rename(mapping: Variables, group: Node, name: str) -> None:
-    """Rename a thread group, also in the paths of Module Controllers: JMeter resolves those of disabled ones, too."""
+    """Rename a thread group, also in the paths of Module Controllers: JMeter resolves those of disabled ones, too.
+
+    The variable with the number of its iteration has its name, too.
+    """
     if group.name == name:
         return
+    old, new = f"__jm__{group.name}__idx", f"__jm__{name}__idx"
+    is_only = sum(one.is_thread_group and one.name == group.name for one in mapping.nodes) == 1
+    for node in mapping.nodes:
+        if node.thread_group is group or (is_only and node.thread_group is None):
+            for prop in (one for one in node.element.iter() if old in (one.text or "")):
+                mapping.draft.set_text(prop, (prop.text or "").replace(old, new), Fix.GROUPS)
+            mapping.draft.set_attribute(node, "testname", node.name.replace(old, new), Fix.GROUPS)
     for controller in mapping.draft.root.iter("ModuleController"):
         path = path_of(controller)
         if len(path) > 2 and path[2].text == group.name:
@@ -212,7 +230,7 @@ def fix_modules(mapping: Variables) -> None:
     plan = mapping.nodes[0]
     for controller in mapping.draft.root.iter("ModuleController"):
         path = path_of(controller)
-        if leads_below(plan, path):
+        if found_by(plan, path):
             mapping.draft.set_text(path[1], plan.name, Fix.MODULES)
 
 

@@ -74,6 +74,7 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
 def size_text(size: GroupSize) -> str:
     """Return the size of a thread group as text: `8 users, ramp-up 80 s, 180 s`."""
     length = units.plural(size.loops, "loop") if size.loops else f"{size.duration_s} s"
+    length += f" or {units.plural(size.loops_before, 'loop')}" if size.loops_before else ""
     rates = [stage.rate_per_s for stage in size.stages if stage.rate_per_s is not None]
     rate = max(rates, default=size.rate_per_s)
     level = units.plural(size.users, "user") if rate is None else f"{units.number_text(round(rate, 6))} new users/s"
@@ -123,6 +124,7 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
     yield f"ramp_per_user_s = {units.number_text(round(ramp_s / users, 3))}"
     loops = sizes[0].loops if sizes else None
     yield f"loops = {min(LOOPS_MAX, loops)}" if loops else f"duration_s = {_duration_s(sizes)}"
+    yield from _remarks(sizes[0]) if sizes and sizes[0].loops_before else ()
     if sizes and sizes[0].think_time_s:
         yield f"think_time_s = {units.number_text(sizes[0].think_time_s)}"
     if delay_s := max((size.delay_s for size in sizes), default=0):
@@ -182,8 +184,8 @@ def _remarks(size: GroupSize) -> Iterator[str]:
             yield "# its even_arrivals come at random times in a run, at the same rate"
     elif kind != "ThreadGroup":
         yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
-    elif size.loops:
-        yield f"# in the JMX it ends after {units.plural(size.loops, 'loop')}; here it repeats them until its end"
+    elif loops := size.loops or size.loops_before:
+        yield f"# in the JMX it ends after {units.plural(loops, 'loop')}; here it repeats them until its end"
 
 
 def _duration_s(sizes: Sequence[GroupSize]) -> int:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from xml.etree import ElementTree  # types only
 
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.jmx.elements import Effect, class_of, effect_of
+from harness.plan.jmx.modules import found_by, path_of
 from harness.plan.jmx.tree import SAMPLER, VARIABLE_TABLES, Node, enabled_nodes, reads_in
 
 # What templates leave for a value: @@host@@, {{host}}, [=host], <host>, %HOST%.
 _PLACEHOLDER = re.compile(r"@@[\w.-]+@@|\{\{\s*[\w.-]+\s*\}\}|\[=\s*[\w.-]+\s*\]|<[A-Za-z][\w -]*>|%[A-Z_]{2,}%")
 _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
-# The path of a Module Controller begins with the root of JMeter's tree and the Test Plan.
-_ROOTS = 2
 _UNDER = "under [jmeter] in the plan's TOML"
 _JAR = 'plugins = ["lib/NAME.jar"]'
 
@@ -82,20 +80,6 @@ def _placeholders(node: Node) -> Iterator[Finding]:
             yield Finding.at(node, Rule.PLACEHOLDER, what, todo, name if is_field else "")
 
 
-def path_of(controller: ElementTree.Element) -> list[ElementTree.Element]:
-    """Return the properties with the names in a Module Controller's path; empty without a path."""
-    return controller.findall("collectionProp[@name='ModuleController.node_path']/*")
-
-
-def leads_below(plan: Node, path: Sequence[ElementTree.Element]) -> bool:
-    """Return whether a path leads to an element, as in JMeter no Module Controller, whatever it calls the Test Plan."""
-    nodes = [plan]
-    for name in path[_ROOTS:]:
-        below = (child for node in nodes for child in node.children if child.name == (name.text or ""))
-        nodes = [child for child in below if child.kind != "ModuleController"]
-    return len(path) > _ROOTS and bool(nodes)
-
-
 def _lost_modules(plan: Node) -> Iterator[Finding]:
     """Yield a finding for each Module Controller whose path leads to no element, also for a disabled one.
 
@@ -103,7 +87,7 @@ def _lost_modules(plan: Node) -> Iterator[Finding]:
     """
     for node in plan.walk_all():
         path = path_of(node.element) if node.kind == "ModuleController" else []
-        if node.kind == "ModuleController" and not (leads_below(plan, path) and path[1].text == plan.name):
+        if node.kind == "ModuleController" and not (found_by(plan, path) and path[1].text == plan.name):
             names = " > ".join(name.text or "" for name in path[1:])
             what = f"runs the element {names or 'without a path'}, which does not exist"
             todo = "open the plan in JMeter and select the element again, or delete the controller"

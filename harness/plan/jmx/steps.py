@@ -10,15 +10,29 @@ from pathlib import Path
 from harness.plan.jmx.conditions import ConditionVariables
 from harness.plan.jmx.data_files import file_names_of
 from harness.plan.jmx.elements import Effect, class_of, effect_of
+from harness.plan.jmx.modules import with_modules
 from harness.plan.jmx.think_time import is_pause
-from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, has_http, load_groups, plan_tree
+from harness.plan.jmx.tree import (
+    CODE,
+    LOAD_GROUP,
+    SAMPLER,
+    Node,
+    enabled_nodes,
+    has_http,
+    is_own_enabled,
+    load_groups,
+    plan_tree,
+)
 from harness.plan.jmx.values import Values
 
 # Controllers that run each of their steps in the first iteration of a user.
 _RUN_ALL = tuple(
     f"{name}Controller"
-    for name in ("Generic", "Recording", "Transaction", "OnceOnly", "Loop", "CriticalSection", "RandomOrder")
-)
+    for name in (
+        "Generic", "Recording", "Transaction", "OnceOnly", "Loop", "CriticalSection", "RandomOrder", "Module",
+        "TestFragment",
+    )
+)  # fmt: skip
 _LOOPS = "LoopController.loops"
 # What code does that changes labels, or leaves steps and rows out.
 _RENAMES = re.compile("SampleLabel|setName")
@@ -91,7 +105,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
     conditions = ConditionVariables.of(tree, values, jmx.parent)
     steps: dict[str, PlanStep] = {}
-    for group in own or load_groups(nodes):
+    for group in (with_modules(one, tree) for one in own or load_groups(nodes)):
         leaves_out = any(_skips(node) for node in group.walk())
         endless = [node for node in group.walk() if _is_endless(node, values)]
         for node, is_certain in _steps_in(group, values):
@@ -207,7 +221,7 @@ def _keeps_users(node: Node, cache: Node) -> bool:
 def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator[tuple[Node, bool]]:
     """Yield each enabled element below that has rows, and whether every user sends it."""
     for node in parent.children:
-        if not node.is_enabled:
+        if not is_own_enabled(node.element):
             continue
         kind = node.kind.rpartition(".")[2]
         if kind == "TransactionController":

@@ -167,6 +167,7 @@ public final class IgnoredResults {
         long endNs = System.nanoTime();
         long tookMs = (long) Access.TIME.invoke(result);
         group.ignores((String) Access.LABEL.invoke(result), (boolean) Access.IS_SUCCESSFUL.invoke(result), tookMs);
+        Users.ignored();
         Users.pauses(endNs - TimeUnit.MILLISECONDS.toNanos(tookMs), endNs);
     }
 

@@ -13,10 +13,12 @@ import java.util.concurrent.TimeUnit;
  * sub-result to a sample that is done moves the end of the sample: by how many ms is counted by its label.
  */
 public final class ScriptTimes {
+    /** Scripts, and processors of plugins: one may wait for another user, as for an item of a queue. */
     private static final ClassValue<Boolean> IS_SCRIPT = new ClassValue<>() {
         @Override
         protected Boolean computeValue(Class<?> type) {
-            return type.getSimpleName().matches("(JSR223|BeanShell|BSF)(Pre|Post)Processor");
+            boolean isOfPlugin = !type.getName().startsWith("org.apache.jmeter.");
+            return isOfPlugin || type.getSimpleName().matches("(JSR223|BeanShell|BSF)(Pre|Post)Processor");
         }
     };
     private static final long LEAST_NS = 1_000_000L;

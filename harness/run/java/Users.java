@@ -55,7 +55,8 @@ public final class Users {
         User whole;
         long tookMs;
         final Parts parts = new Parts();
-        /** Its longest pause, and the step that it was at. */
+        /** How long it has paused since its last sample, the longest such time, and the step that it was at. */
+        volatile long stillMs;
         long longestMs;
         String longestAt = "";
 
@@ -269,11 +270,12 @@ public final class Users {
 
     /** Called with each result. */
     public static void sampled(Object result) {
+        User user = CURRENT.get();
+        sends(user);
         if (!isClosing && !hasParts) {
             return;
         }
         attempt(() -> {
-            User user = CURRENT.get();
             if (user != null && user.whole != null && !(boolean) Access.IS_TRANSACTION.invoke(result)) {
                 user.tookMs += (long) Access.TIME.invoke(result);
             }
@@ -286,6 +288,17 @@ public final class Users {
                 user.group.count("closed", (String) Access.LABEL.invoke(result));
             }
         });
+    }
+
+    /** Called with each result that the plan hides: its user does not only pause. */
+    static void ignored() {
+        sends(CURRENT.get());
+    }
+
+    private static void sends(User user) {
+        if (user != null) {
+            (user.whole == null ? user : user.whole).stillMs = 0;
+        }
     }
 
     /** Called by a thread of an Arrivals Thread Group for which there is an arrival. */
@@ -377,11 +390,15 @@ public final class Users {
         }
     }
 
-    /** Notes a pause of a user if it is the longest so far. */
+    /** Notes a pause of a user if it is, with those before it since the last sample, the longest so far. */
     private static void longest(User user, long lengthMs) {
-        if (user != null && lengthMs > user.longestMs) {
-            user.longestMs = lengthMs;
-            if (2 * lengthMs >= IDLE_LEAST_MS) {
+        if (user == null) {
+            return;
+        }
+        user.stillMs += lengthMs;
+        if (user.stillMs > user.longestMs) {
+            user.longestMs = user.stillMs;
+            if (2 * user.longestMs >= IDLE_LEAST_MS) {
                 attempt(() -> user.longestAt = name(context("getCurrentSampler")));
             }
         }

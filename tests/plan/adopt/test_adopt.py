@@ -16,8 +16,9 @@ from harness.plan.checks.lint import lint
 from harness.plan.jmx.tree import Node
 from harness.plan.plan import load_plan
 from tests.plan.adopt.conftest import OWN
-from tests.support.off_host import element, host, jmx, request
+from tests.support.off_host import element, host, jmx, request, text
 from tests.support.off_host import variables as user_variables
+from tests.support.several import group, several_jmx
 
 
 def variable(node: Node, name: str) -> str | None:
@@ -121,6 +122,21 @@ def test_disabled_module_controllers_follow_too_and_plugins_are_named(tmp_path: 
     assert '<stringProp name="3">Users</stringProp>' in adoption.draft.text().decode()
     toml = tomllib.loads(plan_toml(adoption.contents, "shop", "own.jmx"))
     assert toml["jmeter"] == {"plugins": ["com.blazemeter:jmeter-parallel:0.12"]}
+
+
+def test_the_number_of_a_groups_iteration_follows_its_new_name(tmp_path: Path) -> None:
+    number = "${__jm__Shop__idx}"
+    body = request(name=f"Item {number}", path=f"/item/{number}?a=${{__jm__Loop__idx}}")
+    lone = several_jmx(group("Shop", body + element("JSR223Sampler", "Own", text("script", "'__jm__Shop__idx'"))))
+    (tmp_path / "lone.jmx").write_text(lone)
+    fixed = adopt(tmp_path / "lone.jmx", "shop", tmp_path).draft.text().decode()
+    assert "__jm__Shop" not in fixed
+    assert fixed.count("__jm__Users__idx") == lone.count("__jm__Shop__idx") == 3
+    assert "${__jm__Loop__idx}" in fixed
+    # Of two groups of one name the second becomes another: so does the variable in it, and no other one.
+    (tmp_path / "two.jmx").write_text(several_jmx(group("Shop", body), group("Shop", body)))
+    fixed = adopt(tmp_path / "two.jmx", "shop", tmp_path).draft.text().decode()
+    assert [fixed.count(name) for name in ("__jm__Shop__idx", "__jm__Shop (2)__idx")] == [2, 2]
 
 
 def test_redirects_are_followed_as_in_the_jmx(fixed: dict[str, Node]) -> None:

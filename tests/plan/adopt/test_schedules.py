@@ -22,6 +22,10 @@ from tests.support.off_host import collection
 from tests.support.several import group, sampler, several_jmx
 
 _CASUTG = "com.blazemeter.jmeter.threads"
+_LOOP = '<stringProp name="LoopController.loops">1</stringProp>'
+_TIMED = (
+    '<stringProp name="ThreadGroup.scheduler">true</stringProp><stringProp name="ThreadGroup.duration">60</stringProp>'
+)
 
 
 def props(**values: str) -> str:
@@ -76,11 +80,26 @@ def test_a_limit_of_users_who_arrive_is_named_when_it_may_matter(tmp_path: Path,
 
 
 def test_loops_of_one_of_several_groups_are_named_as_lost(tmp_path: Path) -> None:
-    timed = props(**{"ThreadGroup.scheduler": "true", "ThreadGroup.duration": "60"})
-    groups = group("Browse", sampler("Page", 1), more=timed), group("Buy", sampler("Order", 1))
-    (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
+    endless = group("Browse", sampler("Page", 1), more=_TIMED).replace(_LOOP, _LOOP.replace("1", "-1"))
+    (tmp_path / "foreign.jmx").write_text(several_jmx(endless, group("Buy", sampler("Order", 1))))
     (found,) = adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left
     assert found.what == "ends after 1 loop; in a run it repeats them until its end"
+
+
+@pytest.mark.parametrize("beside", [(), (group("Endless", sampler("Order", 1)).replace(">1<", ">-1<"),)])
+@pytest.mark.parametrize(("loops", "is_lost"), [("1", True), ("59999", True), ("60000", False), ("-1", False)])
+def test_loops_that_end_a_group_before_its_duration_are_named_as_lost(
+    tmp_path: Path, loops: str, is_lost: bool, beside: tuple[str, ...]
+) -> None:
+    timed = group("Browse", sampler("Page", 1), more=_TIMED).replace(_LOOP, _LOOP.replace("1", loops))
+    (tmp_path / "foreign.jmx").write_text(several_jmx(timed, *beside))
+    adoption = adopt(tmp_path / "foreign.jmx", "shop", tmp_path)
+    count = f"{loops} loop{'s' * (loops != '1')}"
+    what = f"ends after {count}, even before its 60 s are over; in a run it repeats them until its end"
+    assert [one.what for one in adoption.left] == [what] * is_lost
+    toml = plan_toml(adoption.contents, "shop", "foreign.jmx")
+    assert (f"# in the JMX it ends after {count}; here it repeats them until its end\n" in toml) is is_lost
+    assert tomllib.loads(toml)["load"]
 
 
 def test_the_steps_of_an_arrivals_thread_group_are_stages(tmp_path: Path) -> None:
