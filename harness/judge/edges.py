@@ -70,12 +70,16 @@ _ADVICE = (
 
 
 def _level_s(seconds: Sequence[SecondFigures], most: int) -> int:
-    """Return for how many seconds the users were about as many; all where they are not known."""
+    """Return for how many seconds the users were about as many; all where they are not known.
+
+    They may be known only after the first answers.
+    """
     lasted = Counter[int]()
     for spell in spells_of(seconds):
-        if (users := spell.value.active_users) is None:
-            return len(seconds)
-        lasted[users] += spell.length_s
-    numbers = range(max(lasted, default=0) + 1)
+        if (users := spell.value.active_users) is not None:
+            lasted[users] += spell.length_s
+    if not lasted:
+        return len(seconds)
+    numbers = range(max(lasted) + 1)
     sums, width = [0, *accumulate(lasted[users] for users in numbers)], 1 + int(_ALIKE_RATIO * most)
-    return max((sums[min(len(sums) - 1, users + width)] - sums[users] for users in numbers), default=0)
+    return max(sums[min(len(sums) - 1, users + width)] - sums[users] for users in numbers)
