@@ -162,7 +162,7 @@ def _until(seconds):
 )
 def test_what_is_left_out_of_a_file_is_a_ramp_and_no_other_load(there, text, seconds):
     # The first answer comes in the second second: before it, the number of users is not known.
-    tally = tally_of(users_of(120, 10, left=_until(there), elapsed_ms=950))
+    tally = tally_of(users_of(120, 10, left=_until(there), elapsed_ms=1000))
     summary = summarise(tally, "x", options=SummaryOptions(window=window_of(tally, STEADY, None)))
     found = line(summary, "read-counted")
     assert (found.balance, without_numbers(found.text)) == (Balance.DOUBT if text else Balance.BALANCED, text)
