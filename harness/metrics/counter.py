@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS
@@ -311,11 +311,18 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
     return back_ms
 
 
-def _place(key: int, labels: Sequence[str], tally: SampleTally) -> tuple[LabelKey, int]:
+class _Place(NamedTuple):
+    """Where a cell is counted."""
+
+    key: LabelKey
+    batch: int
+
+
+def _place(key: int, labels: Sequence[str], tally: SampleTally) -> _Place:
     """Return the label and the batch of a cell."""
     index, batch = divmod(key >> 3, tally.batch_count or 1)
     label = labels[index]
-    return LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1)), batch
+    return _Place(LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1)), batch)
 
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:
