@@ -161,13 +161,14 @@ class _Reader:
         return True
 
     def _cut_off(self, parser: expat.XMLParserType) -> None:
-        for torn in self._elements.open:
-            if torn.counts:
-                self._elements.dropped.note(torn.line, _CUT_OFF, is_torn_end=True)
+        """Note that the file ends early: a whole one has an end, whatever the last sample lacks."""
+        for at, torn in enumerate(one for one in self._elements.open if one.counts):
+            self._elements.dropped.note(torn.line, _CUT_OFF, is_torn_end=at > 0, is_cut=at == 0)
         rest = self._window[parser.ErrorByteIndex - self._parser_index :]
         if rest.startswith(b"<") and not rest.startswith(b"</") and self._elements.counts_here():
             line = parser.ErrorLineNumber + self._elements.lines_before
-            self._elements.dropped.note(line, _CUT_OFF, is_torn_end=True)
+            is_first = not any(one.counts for one in self._elements.open)
+            self._elements.dropped.note(line, _CUT_OFF, is_torn_end=not is_first, is_cut=is_first)
         elif self._elements.has_root and not self._elements.open and not rest.startswith(b"</"):
             self._elements.dropped.note(0, _NO_END, is_cut=True)
 

@@ -8,6 +8,7 @@ means).
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -20,6 +21,8 @@ BATCH_COUNT = 20
 _BATCH_LEAST_S = 2
 # With fewer samples, metrics are mostly chance.
 _SAMPLES_PER_BATCH = 10
+# Codes with a share that matters; a script may give each sample one of its own.
+_CODES_MOST = 5
 BATCH_PERCENTILES = tuple(one.percentile for one in compared_metrics() if one.percentile is not None)
 
 
@@ -42,6 +45,11 @@ class BatchCounts:
     error_count: int = 0
     received_bytes: int | None = 0
     first_bytes: Histogram = field(default_factory=Histogram)
+    codes: Counter[str] = field(default_factory=Counter)
+
+    def add_code(self, code: str, sample_count: int) -> None:
+        """Count responses with a response code."""
+        self.codes[code] += sample_count
 
     def merge(self, other: BatchCounts) -> None:
         """Add another label's counts, or the same label's counts of another part."""
@@ -50,6 +58,7 @@ class BatchCounts:
         self.error_count += other.error_count
         self.received_bytes = plus(self.received_bytes, other.received_bytes)
         self.first_bytes.merge(other.first_bytes.counts)
+        self.codes.update(other.codes)
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,8 @@ class Batches:
     A metric is None for a batch without samples. `slower_count` is, by percentile, the number of the batch's samples
     slower than that percentile of the whole window: percentiles of few samples are biased, these counts are not.
     `received_bytes` are None where the samples do not say them; files of earlier versions have none. `beside` has what
-    is known beside response times, by the key of its metric.
+    is known beside response times, by the key of its metric. `codes` are the samples by response code, where there are
+    several: the most frequent ones.
     """
 
     length_s: float
@@ -84,6 +94,7 @@ class Batches:
     slower_count: Mapping[str, tuple[int, ...]]
     received_bytes: tuple[int | None, ...] = ()
     beside: Mapping[str, BatchSums] = field(default_factory=dict)
+    codes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:
@@ -116,7 +127,17 @@ class Batches:
             slower_count={**slower_count, **to_first_byte},
             received_bytes=tuple(batch.received_bytes for batch in counts),
             beside={RECEIVING.key: _receiving(counts)} if to_first_byte else {},
+            codes=_codes(counts),
         )
+
+
+def _codes(counts: Sequence[BatchCounts]) -> dict[str, tuple[int, ...]]:
+    """Return how many samples of each batch have each of the most frequent codes; empty where all have the same."""
+    together = Counter[str]()
+    for batch in counts:
+        together.update(batch.codes)
+    often = together.most_common(_CODES_MOST) if len(together) > 1 else []
+    return {code: tuple(batch.codes[code] for batch in counts) for code, _ in often}
 
 
 def _receiving(counts: Sequence[BatchCounts]) -> BatchSums:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS
@@ -36,8 +36,8 @@ _SLICES, _SLICES_OF_PART = 512, 32
 _TIME_BITS = 30
 _TIME_MASK = (1 << _TIME_BITS) - 1
 _LOW = (1 << 32) - 1
-# Keys of response codes: the label, the bit of transactions, the code.
-_ANSWER_LABEL_SHIFT, _ANSWER_OF_TRANSACTION = 33, 1 << 32
+# Keys of response codes: the label, the bit of transactions, the code. In batches, the first two are those of cells.
+_ANSWER_LABEL_SHIFT, _ANSWER_OF_TRANSACTION, _ANSWER_SHIFT = 33, 1 << 32, 32
 _GENERATOR_SHIFT = 40
 _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 # The thread groups that the program distinguishes.
@@ -269,9 +269,7 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
     cells: list[list[list[Histogram]]] = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
-        index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
-        label = labels[index]
-        label_key = LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1))
+        label_key, batch = _place(key & _BELOW_GENERATOR, labels, tally)
         first[label_key] = min(offset, first.get(label_key, offset))
         counts, own = _label_counts(sums, missing), tally.counts(label_key, source)
         own.merge(counts)
@@ -293,6 +291,11 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
             for own_histogram in cells[number][kind]:
                 own_histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
+        if tally.batch_count:
+            cell, code = key >> _ANSWER_SHIFT, codes[key & _LOW]
+            label_key, batch = _place(cell, labels, tally)
+            tally.batches[label_key][batch].add_code(code, sample_count)
+            continue
         code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
         tally.add_code(code_key, sample_count, error_count)
     for second_series in (tally.requests, tally.transactions):
@@ -306,6 +309,20 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
         second_series.merge(SecondSeries(bucket_s=1 << frames.small(), buckets=dict(_histograms(*frames.table(1)))))
     tally.labels = {key: tally.labels[key] for key in sorted(tally.labels, key=first.__getitem__)}
     return back_ms
+
+
+class _Place(NamedTuple):
+    """Where a cell is counted."""
+
+    key: LabelKey
+    batch: int
+
+
+def _place(key: int, labels: Sequence[str], tally: SampleTally) -> _Place:
+    """Return the label and the batch of a cell."""
+    index, batch = divmod(key >> 3, tally.batch_count or 1)
+    label = labels[index]
+    return _Place(LabelKey(group_of(_THREADS[(key & 7) >> 1], label, tally.once), label, bool(key & 1)), batch)
 
 
 def _label_counts(sums: Sequence[int], missing: int) -> LabelCounts:

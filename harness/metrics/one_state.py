@@ -27,7 +27,9 @@ from harness.metrics.timeline import SecondFigures
 # Shares differ by at least so much, and by this share of the greater.
 SHARE_LEAST, SHARE_RATIO = 0.01, 0.2
 # Those of labels by more: there are many, and users who go through a plan together make waves.
-MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
+MIX_LEAST, LABEL_ERRORS_LEAST, CODES_LEAST = 0.05, 0.05, 0.1
+# Labels have several codes, and those of data or of a cache come in bursts.
+_CODES_CLEARER = 1.6
 _LABELS_MOST = 20
 # JMeter's times are whole ms: averages of thirds that differ by a tenth of one, and percentiles by one, are the same.
 _AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
@@ -55,7 +57,7 @@ class WindowFigure:
 
     `text` formats the number, with so many decimals more than it usually has. A share counts samples of a kind among
     all; a count is a number of samples. A number differs by more than `least`. The cells are batches where they are few
-    and have many samples, else `cell_s` long.
+    and have many samples, else `cell_s` long. A share must be `clearer` by this factor.
     """
 
     name: str
@@ -67,6 +69,7 @@ class WindowFigure:
     is_batches: bool = False
     least: float = 0.0
     cell_s: float = 1.0
+    clearer: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
 
 
 def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
-    """Return the first number of the window's batches that differs between its parts: errors, bytes, p95, labels.
+    """Return the first number of the batches that differs between parts: errors, bytes, p95, labels, codes.
 
     `labels` are those of the labels of the load. Cells are batches.
     """
@@ -197,8 +200,16 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
     for label in often:
         own = [float(count) for count in labels[label].sample_count]
+        # Where the shares of all others stay the same, so does that of the most frequent one.
+        for code, amounts in [*labels[label].codes.items()][1:]:
+            having, name = list(map(float, amounts)), f"share of {code or 'no code'} in {label}"
+            yield WindowFigure(name, having, own, _share_text, is_share=True, least=CODES_LEAST, clearer=_CODES_CLEARER)
         if sum(own) == sum(counts):
             continue
+        known = [one for one in labels[label].received_bytes if one is not None]
+        if known and len(known) == len(counts) and all(own):
+            name, sizes = f"size of {label}", list(map(float, known))
+            yield WindowFigure(name, sizes, own, _bytes_text, is_batches=True, least=_BYTES_LEAST)
         yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
         averages_ms = [average_ms for average_ms in labels[label].average_ms if average_ms is not None]
         if len(averages_ms) == len(counts):
@@ -270,7 +281,7 @@ def _share_difference(figure: WindowFigure) -> StateChange | None:
     parts = extremes(figure.amounts, figure.weights)
     if parts is None or parts.greatest - parts.least < max(figure.least, SHARE_RATIO * parts.greatest):
         return None
-    if share_ratio(figure.amounts, figure.weights) <= 1:
+    if share_ratio(figure.amounts, figure.weights) <= figure.clearer:
         return None
     return StateChange(figure, WindowChange.of(parts))
 

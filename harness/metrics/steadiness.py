@@ -175,9 +175,12 @@ def find_level(
     """
     width = max(1, math.ceil(memory / 2))
     combined = [fmean(values[begin : begin + width]) for begin in range(0, len(values), width)]
-    if len(combined) < _LEVEL_VALUES_LEAST or min(combined) <= 0:
+    # Where most values are 0, as of answers that become empty, the others are the usual ones.
+    usual = median(combined) or fmean(combined)
+    if len(combined) < _LEVEL_VALUES_LEAST or usual <= 0:
         return None
-    fit, more = NoiseFit(list(map(math.log, combined))), 2 * math.log(series_count)
+    fit = NoiseFit([math.log(max(value, _LEAST_SHARE * usual)) for value in combined])
+    more = 2 * math.log(series_count)
     levels, step_limit, slow_ratio = fit.levels(), _SHORT_STEP_LIMIT[are_means] + more, fit.slow_ratio()
     is_step = bool(levels) and (levels[0].ratio > _LEVEL_LIMITS[0] + more or fit.step_ratio() > step_limit)
     if not is_step and slow_ratio <= _SHORT_SLOW_LIMIT + more:

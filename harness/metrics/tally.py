@@ -122,7 +122,7 @@ class SampleTally:
     """Adds up samples; the merged tallies of all parts equal the tally of the whole.
 
     `labels` are counted per source: the users of several load generators add up. A window is counted only in `labels`
-    and `batches`: it has no codes, kinds of error or seconds of its own. `by_thread_group` has the tallies of single
+    and `batches`: other codes, kinds of error or seconds it has none. `by_thread_group` has the tallies of single
     thread groups, whose active users are their own. `dropped` are the records that the reader of the samples could not
     use.
     """
@@ -223,6 +223,7 @@ class SampleTally:
         batch.elapsed_sum_ms += sample.elapsed_ms
         batch.error_count += sample.error_count
         batch.received_bytes = plus(batch.received_bytes, sample.received_bytes)
+        batch.add_code(sample.code, count)
         if sample.latency_ms is not None:
             batch.first_bytes.add(sample.latency_ms // count, count)
 

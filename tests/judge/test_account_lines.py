@@ -255,7 +255,7 @@ def test_rows_that_the_file_has_and_jmeter_did_not_write_are_another_runs(more, 
 
 @pytest.mark.real
 def test_a_tail_that_is_slower_than_the_window_is_a_doubt():
-    samples, begin_ms = users_of(), (START_S + 120) * 1000
+    samples, begin_ms = users_of(), (START_S + 270) * 1000
     before, after = ([one for one in samples if (one.start_ms >= begin_ms) is late] for late in (False, True))
     tally = tally_of([*before, *(one._replace(elapsed_ms=5 * one.elapsed_ms, all_threads=10) for one in after)])
     summary = summarise(tally, "x", None, options=SummaryOptions(window=window_of(tally, STEADY, None)))

@@ -1,5 +1,6 @@
 """What no row of the window is of is compared with what is counted: answers that never came, steps before it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from harness.judge.account import Balance
 from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.verdict import VALID
+from harness.judge.warnings import without_numbers
 from harness.metrics.tally import Scope
 from harness.plan.load import OPEN
 from harness.plan.load.model import LoadRecord
@@ -134,3 +136,36 @@ def test_what_jmeter_closed_at_the_end_of_an_open_load_is_no_failure_of_the_syst
     assert tally.row_count == len(samples) + 330
     assert line(summary, "offered-read").right.endswith(", 300 requests closed by the end of the load left out (Pay)")
     assert closes_ms(replace(run, groups=())) is None
+
+
+def _until(seconds):
+    """Return when a user is not there: before the first number of its pair, and from the second one on."""
+    return lambda user, at_s: not seconds(user)[0] <= at_s < seconds(user)[1]
+
+
+@pytest.mark.parametrize(
+    ("there", "text", "seconds"),
+    [
+        (lambda _: (0, 120), "", 0),
+        (lambda user: (1.2 * user, 108 + 1.2 * user), "", 0),  # a tenth of the time each
+        (lambda user: (4 * user, 120), "", 0),  # a ramp-up of a third
+        (lambda user: (0 if user < 9 else 15, 120), "", 0),
+        (lambda user: (0 if user else 40, 120), "The first # of # s are in no number: there were fewer users", 41),
+        (lambda user: (0 if user < 5 else 60, 120), "The first # of # s are in no number: there were fewer users", 61),
+        (lambda user: (0, 60 if user < 5 else 120), "The last # of # s are in no number: there were fewer users", 61),
+        (lambda user: (0, 60 if user < 1 else 120), "The last # of # s are in no number: there were fewer users", 61),
+        (lambda user: (0, 95 if user < 9 else 120), "The last # of # s are in no number: there were fewer users", 26),
+        (lambda user: (0, 60 + 6 * user), "The last # of # s are in no number: there were fewer users", 55),
+        (lambda user: (9.6 * user, 120), "All users were there for # of # s: most samples are in no number", 32),
+        (lambda user: (3 * user, 48 + 3 * user), "", 0),  # the file itself is too short
+    ],
+)
+def test_what_is_left_out_of_a_file_is_a_ramp_and_no_other_load(there, text, seconds):
+    # The first answer comes in the second second: before it, the number of users is not known.
+    tally = tally_of(users_of(120, 10, left=_until(there), elapsed_ms=1000))
+    summary = summarise(tally, "x", options=SummaryOptions(window=window_of(tally, STEADY, None)))
+    found = line(summary, "read-counted")
+    assert (found.balance, without_numbers(found.text)) == (Balance.DOUBT if text else Balance.BALANCED, text)
+    if text:
+        assert int(re.findall(r"\d+", found.text)[0]) == pytest.approx(seconds, abs=2)
+        assert summary.verdict.reasons == (found.text,)

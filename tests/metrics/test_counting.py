@@ -224,8 +224,8 @@ def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_read
 @pytest.mark.real
 def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, program):
     rows = [
-        b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n"
-        % (1_700_000_000_000 + 10 * index, index % 97, (b"Pay", b"Buy")[index % 2])
+        b"%d,%d,%s,20%d,T 1-1,true,10,3,1,0\n"
+        % (1_700_000_000_000 + 10 * index, index % 97, (b"Pay", b"Buy")[index % 2], index // 7000)
         for index in range(20_000)
     ]
     data, path = HEAD + b"".join(rows), tmp_path / "x.jtl"
@@ -240,6 +240,8 @@ def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, 
     tally = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
     same(tally, plain(data, window))
     assert tally.dropped.count == 0
+    (pay, *_) = tally.batches.values()
+    assert [set(pay[at].codes) for at in range(4)] == [{"200"}, {"200", "201"}, {"201"}, {"201"}]
     os.utime(path, ns=(at_ns, at_ns + 1_000_000_000))
     changed = count_file(file, program, window, None, lambda *_: None, part_bytes=100_000)
     same(changed, plain(spoiled, window))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -236,6 +237,41 @@ def test_a_label_beside_ones_too_rare_for_batches_has_a_share_that_changes():
     counts = [60] * 5 + [100] * 15
     assert "the share of Buy depends" in of_batches(batches([100] * 20), {"Buy": batches(counts)})
     assert of_batches(batches([100] * 20), {"Buy": batches([100] * 20)}) == ""
+
+
+def of_answers(codes=None, sizes=None):
+    """Return what differs between the batches of a load of two labels, of which one has these codes and sizes."""
+    own = replace(batches([100] * 20), codes=codes or {}, received_bytes=sizes or (1000,) * 20)
+    return of_batches(batches([200] * 20), {"Buy": batches([100] * 20), "Pay": own})
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ([0] * 10 + [100] * 10, "0.0 % from 0 to 36 s, 100.0 % from 84 to 120 s"),
+        ([0] * 16 + [100] * 4, "0.0 % from 0 to 36 s, 66.7 % from 84 to 120 s"),
+        ([0] * 4 + [100] * 3 + [0] * 13, "50.0 % from 24 to 60 s, 0.0 % from 42 to 78 s"),
+        ([10] * 10 + [30] * 10, "10.0 % from 0 to 36 s, 30.0 % from 84 to 120 s"),
+    ],
+)
+def test_answers_that_have_other_codes_from_some_time_on_are_another_state(other, text):
+    codes = {"200": tuple(100 - count for count in other), "204": tuple(other)}
+    assert of_answers(codes) == f"the share of 204 in Pay depends on when you look: {text}"
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.5])
+def test_codes_that_are_a_random_mix_are_one_state(share):
+    for seed in range(10):
+        random = Random(seed)
+        other = [sum(random.random() < share for _ in range(100)) for _ in range(20)]
+        assert of_answers({"200": tuple(100 - count for count in other), "404": tuple(other)}) == ""
+
+
+@pytest.mark.parametrize("empty", [0, 200])
+def test_answers_of_one_label_that_become_empty_are_another_state(empty):
+    sizes = tuple(round(Random(at).gauss(100_000, 3000)) if at < 12 else empty for at in range(20))
+    assert of_answers(sizes=sizes).startswith("the size of Pay depends on when you look: ")
+    assert of_answers(sizes=(*sizes[:12], *sizes[:8])) == ""
 
 
 def test_a_label_that_becomes_rarer_is_mostly_found_in_few_samples():

@@ -1,6 +1,6 @@
 """Compares any part of the measurement window with any other: an average is a number of one state only.
 
-Seen: Times, errors or throughput of one part of the window differ from another's.
+Seen: Times, answers, errors or throughput of one part of the window differ from another's.
 
 Why it matters: An average over several states is the number of none of them. The line says how far thirds are apart
 within the noise: such a change may be hidden.

@@ -1,6 +1,6 @@
 """Compares the whole load with the measurement window: the rest must be ramp-up, warm-up or tail by its figures.
 
-Seen: The part left out is slower, or fails more often, and is no warm-up. Or setUp or a step before the window failed,
+Seen: The part left out is slower, fails more often, or is too large. Or setUp or a step before the window failed,
 requests of an open load had no answer, times go on after the answer, or TOTAL counts samples and their parts.
 
 Why it matters: The window is then the half that flatters, and what went wrong is in no number.
@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides
+from harness.judge.edges import large_edges
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
 from harness.judge.included import with_included, with_late
@@ -72,6 +73,8 @@ def _measured(evidence: Evidence) -> Sides:
         return Sides(left, right, ratio, Balance.DOUBT, brief, advice)
     for brief in _worse_parts(evidence):
         return Sides(left, right, ratio, Balance.DOUBT, brief, _ADVICE)
+    for edge in large_edges(evidence):
+        return Sides(left, right, edge.ratio, Balance.DOUBT, edge.brief, edge.advice, _OF_WINDOW)
     return Sides(left, right, ratio, Balance.BALANCED)
 
 
@@ -159,8 +162,9 @@ _WAITED_ADVICE = (
     "Their requests ended after the window. Look for what hangs in the system; with a response timeout in the plan "
     "they are failures."
 )
-# What waits in vain sends nothing.
+# What waits in vain sends nothing. Of a file of which much is left out, the window may be short.
 _FOLLOW = ("one-state",)
+_OF_WINDOW = (*_FOLLOW, "too-short", "too-few-samples", "few-samples")
 _FAILED_ADVICE = "The load then does other work than it is meant to do. Look at the errors by cause."
 _ADVICE = "No number in the window includes it. Look at the charts for that time; lth table FILE counts all."
 
@@ -210,7 +214,7 @@ LINE = LineKind(
     title="read = counted",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT),
     is_of_answers=True,
-    hides=_FOLLOW,
+    hides=_OF_WINDOW,
     formerly=("fast-warm-up", "sub-samples"),
     page=__doc__,
     measure=measure,

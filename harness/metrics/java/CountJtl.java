@@ -22,7 +22,8 @@ import java.util.concurrent.Executors;
  * samples are also counted apart (each an x and its UTF-8 bytes in hexadecimal, with commas between them; - for none), and
  * the bytes of a slice: of each slice the counts of its labels are stored, so that a later window of the same file reads only
  * rows where it or one of its batches begins or ends (0: a window will not follow), the labels of transactions of which
- * some are known to have been cut (as the thread groups), and the first and the last possible time stamp. Of a window only labels are counted.
+ * some are known to have been cut (as the thread groups), and the first and the last possible time stamp. Of a window only labels are counted,
+ * and in its batches their response codes.
  * After a task, and after each stop, comes a line with the position where to resume (offset, lines before it), the least and
  * greatest end (ms) of the earlier rows that others have read, and the format there (delimiter, number of columns, the
  * index of each role or -1, as in Layout).

@@ -8,6 +8,8 @@ final class Slice {
   /** What an entry takes besides its times, at most: its key, its sums and their indexes. */
   private static final int ENTRY_BYTES = 256;
 
+  private static final int ANSWER_BYTES = 32;
+
   private static final int READ = -1;
   private static final int OUTSIDE = -2;
 
@@ -18,6 +20,8 @@ final class Slice {
   final long lineCount;
   private final boolean hasOddRows;
   private final Table entries = Table.small(Tally.ENTRY_JOINS);
+  /** Samples by label, kind and response code. */
+  private final Table answers = Table.small(Table.Join.SUM);
   /** By entry, then by kind of time. */
   private PackedTimes[][] times = new PackedTimes[8][];
   private long rowCount;
@@ -32,8 +36,8 @@ final class Slice {
     this.hasOddRows = hasOddRows;
   }
 
-  /** Adds the cells of a part to its slices; `generatorBits` and `label` are as in {@link Whole}. */
-  static void add(Slice[] slices, Tally tally, long generatorBits, int[] label, int missing) {
+  /** Adds the cells of a part to its slices; `generatorBits`, `label` and `code` are as in {@link Whole}. */
+  static void add(Slice[] slices, Tally tally, long generatorBits, int[] label, int[] code, int missing) {
     int[] next = new int[Tally.TIME_KINDS];
     long[][] others = new long[Tally.TIME_KINDS][];
     for (int kind = 0; kind < others.length; kind++) {
@@ -42,7 +46,9 @@ final class Slice {
     for (int number = 0; number < tally.cellCount; number++) {
       Cell cell = tally.cells[number];
       Slice slice = slices[cell.batch];
-      int entry = slice.entries.row(generatorBits | (long) label[cell.label] << Tally.KIND_BITS | cell.kind);
+      long index = (long) label[cell.label] << Tally.KIND_BITS | cell.kind;
+      int entry = slice.entries.row(generatorBits | index);
+      slice.answers.add(0, slice.answers.row(index << Integer.SIZE | code[cell.code]), cell.sampleCount());
       PackedTimes[] times = slice.timesOf(entry);
       for (int kind = 0; kind < times.length; kind++) {
         long sumMs = 0;
@@ -82,7 +88,7 @@ final class Slice {
 
   /** Frees what is not needed when all cells are there; returns the bytes that it takes. */
   int close() {
-    int bytes = 0;
+    int bytes = answers.size() * ANSWER_BYTES;
     for (int entry = 0; entry < entries.size(); entry++) {
       bytes += ENTRY_BYTES;
       for (PackedTimes packed : times[entry]) {
@@ -101,7 +107,7 @@ final class Slice {
   void addTo(Whole whole, Layout layout) {
     int batch = batch(layout);
     if (batch != OUTSIDE) {
-      whole.add(entries, times, batch, rowCount);
+      whole.add(entries, times, answers, batch, rowCount);
     }
   }
 

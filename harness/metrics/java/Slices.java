@@ -10,6 +10,7 @@ final class Slices {
   /** The names whose numbers the slices contain. */
   final Names labels = new Names();
 
+  final Names codes = new Names();
   final Names generators = new Names();
   private final TreeMap<Long, Slice> byStart = new TreeMap<>();
   /** The columns of each slice's rows. */

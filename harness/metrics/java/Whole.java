@@ -25,7 +25,7 @@ final class Whole {
 
   private final boolean hasBuckets;
   private final int batchCount;
-  /** Whether all rows count; of a window only the labels and their times are counted, without codes and seconds. */
+  /** Whether all rows count; of a window only the labels, their times and the codes of batches are counted. */
   private final boolean isAll;
   private long firstMs = Long.MAX_VALUE;
   // The order of the rows without a load generator's name, as in Tally.
@@ -52,7 +52,7 @@ final class Whole {
     isAll = !counted.isWindow();
     this.slices = slices;
     labels = slices.labels;
-    codes = new Names();
+    codes = slices.codes;
     generators = slices.generators;
     groups = new Whole[counted.threadGroups().length];
     Arrays.setAll(groups, number -> new Whole(this));
@@ -89,26 +89,35 @@ final class Whole {
       long generatorBits = (long) generators.number(part.generators, number) << GENERATOR_SHIFT;
       merge(tally, generatorBits, label, code, part.layout.missing);
       if (own.length > 0) {
-        Slice.add(own, tally, generatorBits, label, part.layout.missing);
+        Slice.add(own, tally, generatorBits, label, code, part.layout.missing);
       }
     }
     slices.keep(own, columns);
     follow(part.unnamed.leastEndMs, part.unnamed.mostEndMs, part.unnamed.backMs);
   }
 
-  /** Adds counts of labels that are all of one batch; the keys of `more` are those of entries without batches. */
-  void add(Table more, PackedTimes[][] moreTimes, int batch, long rows) {
+  /** Adds counts that are all of one batch; the keys of `more` and `moreAnswers` are those without batches. */
+  void add(Table more, PackedTimes[][] moreTimes, Table moreAnswers, int batch, long rows) {
     rowCount += rows;
     for (int row = 0; row < more.size(); row++) {
       long key = more.key(row);
-      long index = ((key & BELOW_GENERATOR) >> Tally.KIND_BITS) * batchCount + batch;
-      int entry = entries.row(key & ~BELOW_GENERATOR | index << Tally.KIND_BITS | key & Tally.KIND_MASK);
+      int entry = entries.row(key & ~BELOW_GENERATOR | inBatch(key & BELOW_GENERATOR, batch));
       entries.merge(more, row, entry);
       for (int kind = 0; kind < times.length; kind++) {
         moreTimes[row][kind].addTo(times[kind], entry);
       }
       firstMs = Math.min(firstMs, more.get(Tally.ENTRY_FIRST_MS, row));
     }
+    for (int row = 0; batchCount > 1 && row < moreAnswers.size(); row++) {
+      long key = moreAnswers.key(row);
+      long index = inBatch(key >> Integer.SIZE, batch) << Integer.SIZE;
+      answers.add(0, answers.row(index | key & Tally.LOW), moreAnswers.get(0, row));
+    }
+  }
+
+  /** Returns the key of a label and a kind in a batch. */
+  private long inBatch(long key, int batch) {
+    return ((key >> Tally.KIND_BITS) * batchCount + batch) << Tally.KIND_BITS | key & Tally.KIND_MASK;
   }
 
   /** Adds the next rows, given by their least and greatest end and by how far they go back themselves. */
@@ -129,6 +138,9 @@ final class Whole {
         int answer = answers.row(((long) label[cell.label] << 1 | cell.kind & 1) << 32 | code[cell.code]);
         answers.add(0, answer, cell.sampleCount());
         answers.add(1, answer, cell.errorCount());
+      } else if (batchCount > 1) {
+        long key = index << Tally.KIND_BITS | cell.kind;
+        answers.add(0, answers.row(key << Integer.SIZE | code[cell.code]), cell.sampleCount());
       }
     }
     for (int kind = 0; kind < times.length; kind++) {
