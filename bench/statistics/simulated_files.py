@@ -115,6 +115,9 @@ def _add_batches(
             int(rows.failed[own].sum()),
             int(rows.size[own].sum()),
         )
+        for code, failed in (("200", False), ("500", True)):
+            if of_code := int((rows.failed[own] == failed).sum()):
+                counts.add_code(code, of_code)
         tally.batches[key][number] = counts
 
 

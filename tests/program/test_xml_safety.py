@@ -146,7 +146,7 @@ def test_nothing_else_parses_xml():
     assert found == {
         "harness.plan.jmx.tree": {"xml", "defusedxml"},  # xml for types
         "harness.plan.jmx.data_files": {"xml"},  # types, as the next one
-        "harness.plan.checks.runnable": {"xml"},
+        "harness.plan.jmx.modules": {"xml"},
         "harness.plan.jmx.words": {"xml"},
         "harness.plan.jmx_writer": {"xml"},  # builds and writes it, for the others
         "harness.plan.adopt.data": {"xml"},
