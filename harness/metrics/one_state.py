@@ -32,7 +32,7 @@ MIX_LEAST, LABEL_ERRORS_LEAST, CODES_LEAST = 0.05, 0.05, 0.1
 _CODES_CLEARER = 1.6
 _LABELS_MOST = 20
 # JMeter's times are whole ms: averages of thirds that differ by a tenth of one, and percentiles by one, are the same.
-_AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
+AVERAGE_LEAST_MS, _P95_LEAST_MS = 0.1, 1.0
 # A number in short messages gets another digit, as from 9 to 10.
 _BYTES_LEAST = 1.5
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
@@ -214,7 +214,7 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         averages_ms = [average_ms for average_ms in labels[label].average_ms if average_ms is not None]
         if len(averages_ms) == len(counts):
             ones = [1.0] * len(averages_ms)
-            name, least = f"average of {label}", _AVERAGE_LEAST_MS
+            name, least = f"average of {label}", AVERAGE_LEAST_MS
             yield WindowFigure(name, averages_ms, ones, _average_text, is_batches=True, least=least)
         errors = [float(count) for count in labels[label].error_count]
         yield WindowFigure(f"{_ERRORS} of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
@@ -244,7 +244,7 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
             sums_ms[cell] += second.elapsed_sum_ms
             errors[cell] += second.error_count
     return (
-        WindowFigure("average", sums_ms, counts, _average_text, least=_AVERAGE_LEAST_MS, cell_s=cell_s),
+        WindowFigure("average", sums_ms, counts, _average_text, least=AVERAGE_LEAST_MS, cell_s=cell_s),
         WindowFigure(_ERRORS, errors, counts, _share_text, is_share=True, least=SHARE_LEAST, cell_s=cell_s),
         WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )

@@ -18,7 +18,7 @@ from harness.base import units
 from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart
-from harness.metrics.one_state import average_extremes, batch_difference
+from harness.metrics.one_state import AVERAGE_LEAST_MS, average_extremes, batch_difference
 from harness.metrics.steadiness import PRACTICAL_RATIO
 from harness.metrics.timeline import SecondFigures
 
@@ -53,8 +53,9 @@ def _in_one_state(left: str, seconds: Sequence[SecondFigures]) -> Sides:
     if parts is None:
         return Sides(left, "no difference was seen", None, Balance.BALANCED)
     least, greatest = (units.average_text(value_ms) for value_ms in (parts.least, parts.greatest))
-    apart_ratio = parts.greatest / parts.least - 1 if parts.least else 0.0
-    is_same = least == greatest or apart_ratio < PRACTICAL_RATIO - 1
+    apart_ratio = parts.greatest / parts.least - 1 if parts.least else None
+    is_close = apart_ratio is not None and apart_ratio < PRACTICAL_RATIO - 1
+    is_same = is_close or parts.greatest - parts.least <= AVERAGE_LEAST_MS
     right = "the same in all parts" if is_same else f"thirds of {least} to {greatest} ms, within the noise"
     return Sides(left, right, apart_ratio, Balance.BALANCED)
 
