@@ -162,15 +162,14 @@ class _Reader:
 
     def _cut_off(self, parser: expat.XMLParserType) -> None:
         """Note that the file ends early: a whole one has an end, whatever the last sample lacks."""
-        for at, torn in enumerate(one for one in self._elements.open if one.counts):
-            self._elements.dropped.note(torn.line, _CUT_OFF, is_torn_end=at > 0, is_cut=at == 0)
+        lines = [torn.line for torn in self._elements.open if torn.counts]
         rest = self._window[parser.ErrorByteIndex - self._parser_index :]
         if rest.startswith(b"<") and not rest.startswith(b"</") and self._elements.counts_here():
-            line = parser.ErrorLineNumber + self._elements.lines_before
-            is_first = not any(one.counts for one in self._elements.open)
-            self._elements.dropped.note(line, _CUT_OFF, is_torn_end=not is_first, is_cut=is_first)
+            lines.append(parser.ErrorLineNumber + self._elements.lines_before)
         elif self._elements.has_root and not self._elements.open and not rest.startswith(b"</"):
             self._elements.dropped.note(0, _NO_END, is_cut=True)
+        for at, line in enumerate(lines):
+            self._elements.dropped.note(line, _CUT_OFF, is_torn_end=at > 0, is_cut=at == 0)
 
     def _tear(self, index: int, line: int, reason: str) -> None:
         # The offset is the end of the well-formed part, or the malformed tag: then the search resumes within it.

@@ -1,20 +1,18 @@
 """Says which ramp-up or tail of a bare file is too large to be left out: what was asked of a file is not known.
 
-Users who begin or leave one by one, for some minutes, are a ramp. Users who leave at half of the time, or a load
-generator that begins then, are another load: a part of the time has a number of users of its own.
+A ramp is short, or its users begin or leave one by one. If another number of users is active for a large part of the
+time, such as after half of them have left, that part is another load.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from harness.base import units
 from harness.judge.evidence import Evidence
-from harness.metrics.load_seconds import spells_of
-from harness.metrics.timeline import SecondFigures, total
+from harness.metrics.timeline import SecondFigures, seconds_by_users, total
 from harness.metrics.window import STEADY, STEADY_LEAST_S
 
 # A part with fewer users may be so long, in shares of the file: with one number of them, and a tail in all.
@@ -25,6 +23,10 @@ _ALIKE_RATIO = 0.05
 _FEW_RATIO = 0.1
 # Of all samples at least so many are counted, or part of a warm-up.
 _COUNTED_RATIO = 0.5
+_ADVICE = (
+    "What was asked of a file is not known. Users who should have stayed, or a load generator that is missing, made "
+    "another load. Look at the failures of that time. lth table FILE counts all, with --window FROM..TO a part."
+)
 
 
 class LargeEdge(NamedTuple):
@@ -63,21 +65,12 @@ def _left_text(ratio: float) -> str:
     return f"{units.percent_text(ratio, 0)} % of the samples are left out."
 
 
-_ADVICE = (
-    "What was asked of a file is not known. Users who should have stayed, or a load generator that is missing, made "
-    "another load. Look at the failures of that time. lth table FILE counts all, with --window FROM..TO a part."
-)
-
-
 def _level_s(seconds: Sequence[SecondFigures], most: int) -> int:
     """Return for how many seconds the users were about as many; all where they are not known.
 
     They may be known only after the first answers.
     """
-    lasted = Counter[int]()
-    for spell in spells_of(seconds):
-        if (users := spell.value.active_users) is not None:
-            lasted[users] += spell.length_s
+    lasted = seconds_by_users(seconds)
     if not lasted:
         return len(seconds)
     numbers = range(max(lasted) + 1)

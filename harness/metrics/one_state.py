@@ -10,7 +10,6 @@ samples, labels) are counts: `share_scan`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -22,7 +21,7 @@ from harness.metrics.interval import Interval
 from harness.metrics.load_seconds import each, spells_of, sum_of
 from harness.metrics.share_scan import share_ratio
 from harness.metrics.steadiness import WindowChange, find_change, find_level
-from harness.metrics.timeline import SecondFigures
+from harness.metrics.timeline import SecondFigures, seconds_by_users
 
 # Shares differ by at least so much, and by this share of the greater.
 SHARE_LEAST, SHARE_RATIO = 0.01, 0.2
@@ -106,7 +105,7 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Sta
     requests do not wait for answers.
     """
     is_free = is_open or not _are_users_constant(seconds)
-    average, *_ = figures = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    average, *_ = figures = _figures_in_cells(seconds)
     memory = _memory(average)
     found = (find_difference(figure, is_open=is_free, memory_s=memory) for figure in _errors_first(figures))
     return next((one for one in found if one), None)
@@ -189,10 +188,7 @@ def _memory_of_batches(total: Batches) -> float:
 
 def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterator[WindowFigure]:
     counts = [float(count) for count in total.sample_count]
-    known = [one for one in total.received_bytes if one is not None]
-    if known and len(known) == len(counts):
-        name, sizes = "size of responses", list(map(float, known))
-        yield WindowFigure(name, sizes, counts, _bytes_text, is_batches=True, least=_BYTES_LEAST)
+    yield from _size(total, "responses")
     p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
     if len(p95_ms) == len(counts):
         ones = [1.0] * len(p95_ms)
@@ -206,10 +202,7 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
             yield WindowFigure(name, having, own, _share_text, is_share=True, least=CODES_LEAST, clearer=_CODES_CLEARER)
         if sum(own) == sum(counts):
             continue
-        known = [one for one in labels[label].received_bytes if one is not None]
-        if known and len(known) == len(counts) and all(own):
-            name, sizes = f"size of {label}", list(map(float, known))
-            yield WindowFigure(name, sizes, own, _bytes_text, is_batches=True, least=_BYTES_LEAST)
+        yield from _size(labels[label], label) if all(own) else ()
         yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
         averages_ms = [average_ms for average_ms in labels[label].average_ms if average_ms is not None]
         if len(averages_ms) == len(counts):
@@ -220,17 +213,29 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         yield WindowFigure(f"{_ERRORS} of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
 
 
+def _size(batches: Batches, name: str) -> Iterator[WindowFigure]:
+    """Yield the size of responses, if it is known in all batches."""
+    sizes = [float(size_bytes) for size_bytes in batches.received_bytes if size_bytes is not None]
+    if sizes and len(sizes) == len(batches.sample_count):
+        counts = [float(count) for count in batches.sample_count]
+        yield WindowFigure(f"size of {name}", sizes, counts, _bytes_text, is_batches=True, least=_BYTES_LEAST)
+
+
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
-    average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    average, *_ = _figures_in_cells(seconds)
     is_free = is_open or not _are_users_constant(seconds)
     return find_difference(average, is_open=is_free, memory_s=_memory(average))
 
 
 def average_extremes(seconds: Sequence[SecondFigures]) -> Extremes | None:
     """Return the thirds of a series of seconds with the least and the greatest average (ms); None without samples."""
-    average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    average, *_ = _figures_in_cells(seconds)
     return extremes(average.amounts, average.weights)
+
+
+def _figures_in_cells(seconds: Sequence[SecondFigures]) -> tuple[WindowFigure, ...]:
+    return figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
 
 
 def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:
@@ -288,10 +293,7 @@ def _share_difference(figure: WindowFigure) -> StateChange | None:
 
 def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     """Return whether nearly all seconds have the same number of active users."""
-    lasted = Counter[int]()
-    for spell in spells_of(seconds):
-        if (users := spell.value.active_users) is not None:
-            lasted[users] += spell.length_s
+    lasted = seconds_by_users(seconds)
     return bool(lasted) and max(lasted.values()) >= _CONSTANT_RATIO * lasted.total()
 
 

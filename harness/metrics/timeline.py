@@ -59,6 +59,15 @@ class SecondFigures(NamedTuple):
     waiting_count: int = 0
 
 
+def seconds_by_users(seconds: Sequence[SecondFigures]) -> Counter[int]:
+    """Return for how many seconds each number of users was active, where that is known."""
+    lasted = Counter[int]()
+    for spell in spells_of(seconds):
+        if (users := spell.value.active_users) is not None:
+            lasted[users] += spell.length_s
+    return lasted
+
+
 def total(seconds: Sequence[SecondFigures]) -> Counts:
     """Return the sums of some seconds."""
     filled = [spell.value for spell in spells_of(seconds) if spell.value.sample_count]
