@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
-from harness.judge.longer import least_samples_s, longer_option
+from harness.judge.run_length import least_samples_s, longer_option
 from harness.judge.users_counted import counts_by_label
 from harness.metrics.histogram import Histogram
 from harness.metrics.load_seconds import spells_of

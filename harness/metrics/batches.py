@@ -21,7 +21,7 @@ BATCH_COUNT = 20
 _BATCH_LEAST_S = 2
 # With fewer samples, metrics are mostly chance.
 _SAMPLES_PER_BATCH = 10
-# Codes with a share that matters; a script may give each sample one of its own.
+# The most frequent codes are compared; a script may give every sample another one.
 _CODES_MOST = 5
 BATCH_PERCENTILES = tuple(one.percentile for one in compared_metrics() if one.percentile is not None)
 

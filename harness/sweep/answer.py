@@ -10,8 +10,8 @@ from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
 from harness.judge.account import asked_offered
-from harness.judge.longer import LongerOption, least_window_s, longer_option
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
+from harness.judge.run_length import LongerOption, least_window_s, longer_option
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import too_short
 from harness.metrics.metric import ERRORS

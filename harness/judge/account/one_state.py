@@ -5,8 +5,8 @@ Seen: Times, answers, errors or throughput of one part of the window differ from
 Why it matters: An average over several states is the number of none of them. The line says how far thirds are apart
 within the noise: such a change may be hidden.
 
-What to do: Look at the charts then. Run longer if the system was still warming up, or count
-one part: `lth table FILE --window 2m..5m`.
+What to do: Look at the charts then. Run longer if the system was still warming up, or count one part: `lth table FILE
+--window 2m..5m`.
 """
 
 from __future__ import annotations
