@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -113,7 +113,32 @@ class _Attempts(threading.local):
 
     began_s = 0.0
     silent_since_s: float | None = None
+
+
+# The threads that wait until a server is named.
+NAMING = "no answer yet:"
+
+
+class _Naming(threading.local):
+    """The timer that will name the server of a thread's request."""
+
     timer: threading.Timer | None = None
+
+    def start(self, name: Callable[[str], None], server: str) -> None:
+        """Name a server in a while."""
+        self.stop()
+        self.timer = threading.Timer(_NAMED_S, name, (server,))
+        self.timer.name, self.timer.daemon = f"{NAMING} {server}", True
+        self.timer.start()
+
+    def stop(self) -> None:
+        """Name no server: the request is over."""
+        if self.timer:
+            self.timer.cancel()
+            self.timer = None
+
+
+_NAMING = _Naming()
 
 
 class _Waiting:
@@ -140,9 +165,7 @@ class _Waiting:
         if own.began_s - max(self._answered_s, since_s) >= _SILENT_MOST_S:
             raise _SilentError
         address = request.url.split("?")[0]
-        own.timer = threading.Timer(_NAMED_S, self._name, ("/".join(address.split("/")[:3]),))
-        own.timer.daemon = True
-        own.timer.start()
+        _NAMING.start(self._name, "/".join(address.split("/")[:3]))
 
     def _answered(self, exception: Exception | None = None, **_: object) -> None:
         from botocore.exceptions import ReadTimeoutError
@@ -153,9 +176,7 @@ class _Waiting:
         else:
             own.silent_since_s = None
             self._answered_s = self._answered_s if exception else time.monotonic()
-        if own.timer:
-            own.timer.cancel()
-            own.timer = None
+        _NAMING.stop()
 
     def _name(self, server: str) -> None:
         if not self._is_named:
@@ -191,6 +212,8 @@ def aws_errors(where: str) -> Iterator[None]:
         raise no_service(where) from None
     except exceptions.BotoCoreError as error:
         raise ServiceError(f"{where}: {error}", "check the AWS_* variables and ~/.aws/config") from None
+    finally:
+        _NAMING.stop()  # boto3 tells of no answer that it cannot read
 
 
 def _client_error(where: str, response: Any, operation: str) -> HarnessError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 
+from harness.base.aws import NAMING
 from harness.base.errors import HarnessError
 from harness.cloudwatch.queries import parse_cloudwatch
 from tests.support.cloudwatch_runs import BEGAN_S, NO_SERVER, REGION, add_recent_run, metrics, spec
@@ -53,6 +55,15 @@ def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_pat
     )
     assert missing in capsys.readouterr().out
     assert f"- {missing}." in directory.report.read_text()
+
+
+def test_a_server_whose_answer_cannot_be_read_is_not_called_silent_later(tmp_path):
+    with serving(WithoutVolumes) as port:
+        metrics(add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}")).path)
+    for one in threading.enumerate():
+        if one.name.startswith(NAMING) and one.finished.is_set():
+            one.join()  # it was cancelled, and ends at once
+    assert [one for one in threading.enumerate() if one.name.startswith(NAMING)] == []
 
 
 def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
